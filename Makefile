@@ -1,0 +1,62 @@
+# Each target creates what it needs: a virtual environment, the dependencies, a Java runtime.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+export PYSPARK_PYTHON        := $(CURDIR)/$(BIN)/python
+export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
+export SPARK_CONF_DIR        := $(CURDIR)/conf
+unexport SPARK_HOME PYTHONPATH PYTHONHOME
+
+WITH_JAVA := JAVA_HOME=$$($(BIN)/python conf/java_home.py) && export JAVA_HOME &&
+
+.PHONY: help demo test lint unit bench format clean distclean
+.DELETE_ON_ERROR:
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 20
+
+demo: $(VENV)/.run ## train a model on a generated trauma registry, print it, save it to build/demo
+	@$(WITH_JAVA) $(BIN)/spark-submit jobs/train.py --output build/demo --overwrite
+
+test: lint ## lint, then run every test
+	@$(WITH_JAVA) $(BIN)/python -m pytest
+
+lint: $(VENV)/.test ## check style, format and types
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m ruff format --check .
+	$(BIN)/python -m mypy
+
+unit: $(VENV)/.test ## run the tests that need no Java
+	$(BIN)/python -m pytest tests/unit
+
+bench: $(VENV)/.bench ## time the engine
+	@$(WITH_JAVA) $(BIN)/spark-submit jobs/benchmark.py
+
+format: $(VENV)/.test ## repair style and format
+	$(BIN)/python -m ruff check --fix .
+	$(BIN)/python -m ruff format .
+
+clean: ## remove what the targets wrote, but neither the environment nor Java
+	rm -rf build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf artifacts metastore_db spark-warehouse derby.log
+
+distclean: clean ## remove the environment and a downloaded Java too
+	rm -rf $(VENV) .jdk
+
+# One stamp for each set of dependencies: a second run installs nothing, a changed setup.py does.
+$(VENV)/.run:   EXTRAS :=
+$(VENV)/.test:  EXTRAS := [test,dev]
+$(VENV)/.bench: EXTRAS := [bench]
+$(VENV)/.run $(VENV)/.test $(VENV)/.bench: setup.py | $(BIN)/pip
+	$(BIN)/python -m pip install --editable ".$(EXTRAS)"
+	@touch $@
+
+# pip is the target, because a Python without ensurepip leaves an environment that has none.
+$(BIN)/pip:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
+	  echo 'Python >= 3.10 is needed: make PYTHON=/path/to/python3.10 ...' >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || $(PYTHON) -m virtualenv $(VENV) || { \
+	  echo 'No virtual environment could be made. On Debian and Ubuntu run' >&2; \
+	  echo '    sudo apt-get install python3-venv' >&2; exit 1; }

@@ -1,0 +1,3 @@
+"""Fast Interpretable Greedy-Tree Sums (FIGS) on Apache Spark."""
+
+__version__ = "0.1.0"

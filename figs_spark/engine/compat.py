@@ -1,0 +1,64 @@
+"""What differs between Spark versions and between classic Spark, Connect and serverless."""
+
+from __future__ import annotations
+
+import gc
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+
+log = logging.getLogger("figs_spark")
+
+
+def to_arrow(frame: DataFrame) -> pa.Table:
+    """Collect as Arrow. PySpark 3.5 has no `toArrow`; its rows are collected one by one."""
+    if hasattr(frame, "toArrow"):
+        return frame.toArrow()
+    columns: dict[str, list[Any]] = {name: [] for name in frame.columns}
+    for row in frame.collect():
+        for name, value in zip(frame.columns, row, strict=True):
+            columns[name].append(bytes(value) if isinstance(value, bytearray) else value)
+    return pa.table(columns)
+
+
+@contextmanager
+def arrow_batches(spark: SparkSession, rows: int) -> Iterator[None]:
+    """Bound the records of an Arrow batch while jobs are planned; the old bound comes back.
+
+    Where the setting may not be changed (serverless), batches keep their size.
+    """
+    try:
+        before = spark.conf.get(BATCH_ROWS)
+        spark.conf.set(BATCH_ROWS, str(rows))
+    except Exception as error:
+        log.debug("%s stays as it is: %s", BATCH_ROWS, error)
+        yield
+        return
+    try:
+        yield
+    finally:
+        spark.conf.set(BATCH_ROWS, before)
+
+
+def parallelism(spark: SparkSession) -> int:
+    """How many tasks run at once: the partitions Spark gives to a plain range."""
+    return max(1, spark.range(1 << 16).select(F.spark_partition_id()).distinct().count())
+
+
+_frozen = False
+
+
+def spare_garbage_collection() -> None:
+    """Once per Python worker: leave the imported modules out of the collection after each task."""
+    global _frozen
+    if not _frozen:
+        gc.collect()
+        gc.freeze()
+        _frozen = True

@@ -1,0 +1,354 @@
+"""Growing: the greedy loop of FIGS.
+
+A FIGS model is a sum of trees. Every step looks at each leaf of each tree, and at one new root
+that holds all rows, and makes the one split that lowers the squared error most:
+
+    repeat until maxSplits:
+        executors   add up, per candidate leaf, feature and bin, the weighted residuals and weights
+        driver      choose the split with the largest gain over all candidates
+                        gain = GL^2/WL + GR^2/WR - G^2/W      G = sum w r,  W = sum w
+                    add to both children the mean residual of their rows
+
+Only the rows of the leaf that was split change their residuals. So a pass adds up just the smaller
+child (its sibling is parent minus child) and, for the leaves of the other trees, the change that
+the moved rows make. The histogram of the new root follows from its children without a pass.
+
+A step may be restricted to a random subset of the features (Bagging-FIGS). The histograms of that
+subset are then added up afresh from all rows, which is cheaper than keeping all features current.
+
+Many models are grown together: one pass serves the whole batch, each model with its own weights.
+The target is centred before it gets here, so that large offsets cost no precision; the first tree
+takes the mean back.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from figs_spark.engine.backends import Backend
+from figs_spark.engine.binning import Bins
+from figs_spark.engine.histograms import CODES, Floats, Layout, Program, Sums
+from figs_spark.engine.splitting import Cuts, Found, Limits
+from figs_spark.treesum import Node, Split, TreeSum
+from figs_spark.treesum.text import condition
+
+TIE = 1e-9  # gains closer than this share of the total sum of squares are equal
+NEW_ROOT = -1  # the candidate that starts a new tree
+
+log = logging.getLogger("figs_spark")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """When growing stops, and what a valid split is. None means no limit."""
+
+    max_splits: int | None = 12
+    max_trees: int | None = None
+    max_depth: int | None = None
+    min_rows: int = 1
+    min_weight_fraction: float = 0.0
+    min_impurity_decrease: float = 0.0
+    features_per_step: int | None = None
+    seed: int = 0
+
+
+def grow(
+    growths: Sequence[Growth], backend: Backend, progress: Callable[[int], None] = lambda n: None
+) -> list[TreeSum]:
+    """Grow all models, one pass over the rows per greedy step."""
+    active = [growth for growth in growths if not growth.done]
+    while active:
+        passed = backend.accumulate([(growth.member, growth.program()) for growth in active])
+        for growth, sums in zip(active, passed, strict=True):
+            growth.absorb(sums)
+            growth.split()
+        progress(len(active))
+        active = [growth for growth in active if not growth.done]
+    return [growth.finish() for growth in growths]
+
+
+@dataclass
+class LearningNode:
+    """A node while its tree grows."""
+
+    tree: int
+    depth: int
+    value: Floats
+    rows: int
+    weight: float
+    split: Split | None = None
+    left: int = -1
+    right: int = -1
+    goes_left: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(CODES, np.uint8))
+
+
+class Growth:
+    """One model while it grows: its nodes, and the histograms of the leaves still open."""
+
+    def __init__(
+        self, bins: Bins, layout: Layout, settings: Settings, centre: Floats, member: int = 0
+    ):
+        self.bins, self.layout, self.settings = bins, layout, settings
+        self.centre, self.member = centre, member
+        self.nodes: list[LearningNode] = []
+        self.roots: list[int] = []
+        self.steps = 0
+        self.losses: list[float] = []
+        self.done = False
+        self._cuts = Cuts(layout, bins.categorical)
+        self._histograms: dict[int, Floats] = {}
+        self._found: dict[int, Found | None] = {}
+        self._last = NEW_ROOT  # the node that the last step split, once there is one
+        self._random = np.random.default_rng([settings.seed, member])
+        self._features = self._draw(settings.features_per_step)
+        self._started = time.perf_counter()
+
+    # What the next pass shall add up
+
+    def program(self) -> Program:
+        count = len(self.nodes)
+        full_slot = np.full(count, -1, np.int32)
+        change_slot = np.full(count, -1, np.int32)
+        moved = np.zeros(count, np.uint8)
+        delta = np.zeros((count, self.layout.outputs))
+        grown, root_slot = -1, -1
+        if self._afresh:
+            for slot, leaf in enumerate(self._candidates()):
+                if leaf == NEW_ROOT:
+                    root_slot = slot
+                else:
+                    full_slot[leaf] = slot
+        else:
+            split = self.nodes[self._last]
+            grown = split.tree
+            full_slot[self._smaller(split)] = 0
+            others = [leaf for leaf in self._histograms if self._in_other_tree(leaf, grown)]
+            change_slot[others] = np.arange(len(others))
+            for child in (split.left, split.right):
+                moved[child] = 1
+                delta[child] = self.nodes[child].value - split.value
+        value = np.array([node.value for node in self.nodes]).reshape(count, self.layout.outputs)
+        return Program(
+            features=self._features,
+            roots=np.array(self.roots, np.int32),
+            feature=np.array([n.split.feature if n.split else 0 for n in self.nodes], np.int32),
+            left=np.array([n.left for n in self.nodes], np.int32),
+            right=np.array([n.right for n in self.nodes], np.int32),
+            tree=np.array([n.tree for n in self.nodes], np.int32),
+            goes_left=np.array([n.goes_left for n in self.nodes], np.uint8).reshape(count, CODES),
+            value=value,
+            moved=moved,
+            delta=delta,
+            full_slot=full_slot,
+            change_slot=change_slot,
+            root_slot=root_slot,
+            grown=grown,
+        )
+
+    @property
+    def _afresh(self) -> bool:
+        """Whether this step's histograms are built from all rows, not from the last step's."""
+        return not self.nodes or self.settings.features_per_step is not None
+
+    # What a pass added up
+
+    def absorb(self, sums: Sums) -> None:
+        """Bring the histograms of all candidates up to date, and find the best split of each."""
+        if not self.nodes:
+            self._begin(sums)
+        if self._afresh:
+            self._histograms = dict(zip(self._candidates(), sums.full, strict=True))
+            self._found.clear()
+            stale = list(self._histograms)
+        else:
+            stale = self._update(sums)
+        self._find([leaf for leaf in stale if self._may_split(leaf)])
+
+    def _begin(self, sums: Sums) -> None:
+        """The totals of this model's rows, from the histogram of all of them."""
+        outputs = self.layout.outputs
+        root = sums.full[0]
+        total = root[: self.layout.widths[self._features[0]]].sum(axis=0)
+        self.weight, self.rows = float(total[outputs]), round(float(total[-1]))
+        if self.weight <= 0:
+            raise ValueError(f"Model {self.member} has no row with positive weight.")
+        self.mean = total[:outputs] / self.weight
+        root[:, :outputs] -= self.mean * root[:, outputs : outputs + 1]
+        squares = float(sums.squares[0]) - self.weight * float(self.mean @ self.mean)
+        self.losses.append(max(squares, 0.0) / self.weight)
+        self._limits = Limits(
+            min_rows=max(1, self.settings.min_rows),
+            min_weight=self.settings.min_weight_fraction * self.weight,
+            total_weight=self.weight,
+            tie=TIE * max(squares, 0.0),
+        )
+
+    def _update(self, sums: Sums) -> list[int]:
+        """Parent minus child, and the change in the other trees. Returns what is not current."""
+        outputs = self.layout.outputs
+        split = self.nodes[self._last]
+        small = self._smaller(split)
+        large = split.right if small == split.left else split.left
+        fresh = sums.full[0]
+        moved = {child: self.nodes[child].value - split.value for child in (small, large)}
+        is_root = self._last in self.roots
+        parent = self._histograms[NEW_ROOT] if is_root else self._histograms.pop(self._last)
+        sibling = parent - fresh
+        sibling[:, :outputs] -= moved[small] * fresh[:, outputs : outputs + 1]
+        sibling[:, :outputs] -= moved[large] * sibling[:, outputs : outputs + 1]
+        sibling[sibling[:, -1] < 0.5] = 0.0
+        others = [leaf for leaf in self._histograms if self._in_other_tree(leaf, split.tree)]
+        for leaf, change in zip(others, sums.change, strict=True):
+            self._histograms[leaf][:, :outputs] += change
+        if NEW_ROOT in self._histograms:
+            root = self._histograms[NEW_ROOT]
+            for child, histogram in ((small, fresh), (large, sibling)):
+                root[:, :outputs] -= moved[child] * histogram[:, outputs : outputs + 1]
+        self._histograms |= {small: fresh, large: sibling}
+        for leaf in (small, large, NEW_ROOT):
+            if not self._may_split(leaf):
+                self._histograms.pop(leaf, None)
+        return [small, large, *others, NEW_ROOT]
+
+    def _find(self, leaves: Sequence[int]) -> None:
+        if not leaves:
+            return
+        cuts = self._cuts
+        if len(self._features) < len(self.layout.widths):
+            categorical = [self.bins.categorical[j] for j in self._features]
+            cuts = Cuts(self.layout.subset(self._features), categorical)
+        histograms = [self._histograms[leaf] for leaf in leaves]
+        stacked = histograms[0][None] if len(histograms) == 1 else np.stack(histograms)
+        self._found |= dict(zip(leaves, cuts.best(stacked, self._limits), strict=True))
+
+    # The step itself
+
+    def split(self) -> None:
+        """Make the best split of all, or be done."""
+        choice = self._choose()
+        if choice is None:
+            self._widen_or_stop()
+            return
+        leaf, found = choice
+        if leaf == NEW_ROOT:
+            leaf = self._plant()
+        self._found.pop(NEW_ROOT if leaf == self.roots[-1] else leaf, None)
+        self._divide(leaf, found)
+        self.steps += 1
+        limit = self.settings.max_splits
+        self.done = limit is not None and self.steps >= limit
+        self._features = self._draw(self.settings.features_per_step)
+
+    def _choose(self) -> tuple[int, Found] | None:
+        """The candidate with the largest gain; of equal ones the first by tree and leaf."""
+        found = [(leaf, best) for leaf, best in self._in_order() if best is not None]
+        if not found or self.settings.max_splits == 0:
+            return None
+        top = max(best.gain for _, best in found)
+        if top <= self._limits.tie or top / self.weight <= self.settings.min_impurity_decrease:
+            return None
+        return next((leaf, best) for leaf, best in found if best.gain >= top - self._limits.tie)
+
+    def _in_order(self) -> list[tuple[int, Found | None]]:
+        def order(item: tuple[int, Found | None]) -> tuple[int, int]:
+            leaf = item[0]
+            return (len(self.roots), 0) if leaf == NEW_ROOT else (self.nodes[leaf].tree, leaf)
+
+        return sorted(
+            ((leaf, best) for leaf, best in self._found.items() if self._may_split(leaf)),
+            key=order,
+        )
+
+    def _plant(self) -> int:
+        """A new tree of one leaf that holds all rows; the first one starts from the mean."""
+        value = np.zeros(self.layout.outputs) if self.roots else self.mean.copy()
+        self.roots.append(len(self.nodes))
+        self.nodes.append(LearningNode(len(self.roots) - 1, 0, value, self.rows, self.weight))
+        return self.roots[-1]
+
+    def _divide(self, leaf: int, found: Found) -> None:
+        node = self.nodes[leaf]
+        feature = int(self._features[found.feature])
+        node.split, node.goes_left = self.bins.split(feature, found, self.steps)
+        node.left, node.right = len(self.nodes), len(self.nodes) + 1
+        for side in (found.left, found.right):
+            value = node.value + side.mean
+            child = LearningNode(node.tree, node.depth + 1, value, side.rows, side.weight)
+            self.nodes.append(child)
+        lowered = sum(float(side.g @ side.mean) for side in (found.left, found.right))
+        self.losses.append(max(self.losses[-1] - lowered / self.weight, 0.0))
+        self._last = leaf
+        log.info(
+            "split %d: tree %d, %s, gain %.6g, %.2f s",
+            self.steps + 1,
+            node.tree + 1,
+            condition(self.bins.described[feature], node.split, True),
+            found.gain,
+            time.perf_counter() - self._started,
+        )
+
+    def _widen_or_stop(self) -> None:
+        """A random subset without a valid split is drawn again, twice as large."""
+        if len(self._features) == len(self.layout.widths):
+            self.done = True
+        else:
+            self._features = self._draw(2 * len(self._features))
+
+    def _draw(self, size: int | None) -> NDArray[np.int32]:
+        every = len(self.layout.widths)
+        if size is None or size >= every:
+            return np.arange(every, dtype=np.int32)
+        return np.sort(self._random.choice(every, size, replace=False)).astype(np.int32)
+
+    # Which leaves still compete
+
+    def _may_split(self, leaf: int) -> bool:
+        if leaf == NEW_ROOT:
+            limit = self.settings.max_trees
+            return limit is None or len(self.roots) < limit
+        node, limits = self.nodes[leaf], self._limits
+        deep = self.settings.max_depth is not None and node.depth >= self.settings.max_depth
+        enough = node.rows >= 2 * limits.min_rows and node.weight >= 2 * limits.min_weight
+        return node.split is None and not deep and enough
+
+    def _candidates(self) -> list[int]:
+        return [leaf for leaf in (NEW_ROOT, *range(len(self.nodes))) if self._may_split(leaf)]
+
+    def _in_other_tree(self, leaf: int, tree: int) -> bool:
+        return leaf != NEW_ROOT and self.nodes[leaf].tree != tree
+
+    def _smaller(self, split: LearningNode) -> int:
+        smaller = self.nodes[split.left].rows <= self.nodes[split.right].rows
+        return split.left if smaller else split.right
+
+    # The model
+
+    def finish(self) -> TreeSum:
+        """The model as plain data; the histograms are let go."""
+        self._histograms.clear()
+        constant = tuple((self.mean + self.centre).tolist())
+        trees = tuple(self._frozen(root) for root in self.roots)
+        return TreeSum(
+            features=self.bins.described,
+            trees=trees or (Node(constant, self.rows, self.weight),),
+            constant=constant,
+            losses=tuple(self.losses),
+        )
+
+    def _frozen(self, index: int) -> Node:
+        node = self.nodes[index]
+        value = node.value + self.centre if node.tree == 0 else node.value
+        return Node(
+            value=tuple(value.tolist()),
+            rows=node.rows,
+            weight=node.weight,
+            split=node.split,
+            left=self._frozen(node.left) if node.left >= 0 else None,
+            right=self._frozen(node.right) if node.right >= 0 else None,
+        )

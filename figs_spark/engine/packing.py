@@ -1,0 +1,207 @@
+"""From a DataFrame to bins and blocks, with as few scans of the source as possible.
+
+Small tables are collected once and packed in the driver. Others are read twice: Spark samples rows
+for the bins (by a hash of their content, so that the sample does not depend on how the rows are
+partitioned), then Python workers encode all rows. While encoding they check the bins: a feature
+that looked as if it had few distinct values is verified on every row, and where a value is found
+that the sample had missed, it gets a bin and the rows are encoded again. So no value is lost,
+however rare.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyspark import TaskContext
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from figs_spark.engine import blocks, compat
+from figs_spark.engine.binning import Bins, make_bins
+from figs_spark.engine.blocks import BLOCK_BYTES, Block, Target
+from figs_spark.engine.histograms import Floats
+from figs_spark.engine.storage import stored
+from figs_spark.treesum import Feature
+
+SAMPLE_ROWS = 200_000
+SAMPLE_VALUES = 1 << 24  # at most this many numbers of the source come to the driver
+UNSEEN = 1024  # values without a bin that a partition reports per feature, at most
+
+
+@dataclass(frozen=True)
+class Table:
+    """What the engine trains on.
+
+    `frame` has the columns x (array<double>, null or NaN is missing), y (double) and, where there
+    are any, w (double, > 0) and held (int, the model that does not train on the row, else 255).
+    A feature with categories () is numeric and categorical: its values are found here.
+    """
+
+    frame: DataFrame
+    features: tuple[Feature, ...]
+    target: Target
+    rows: int
+    partitions: int
+
+    @property
+    def weighted(self) -> bool:
+        return "w" in self.frame.columns
+
+    @property
+    def values(self) -> int:
+        return self.rows * len(self.features)
+
+    @property
+    def packed_bytes(self) -> int:
+        return self.rows * (len(self.features) + (1 if self.target.classes else 8))
+
+    @property
+    def block_rows(self) -> int:
+        return max(64, BLOCK_BYTES // (8 * len(self.features)))
+
+    @property
+    def block_bytes(self) -> int:
+        return self.block_rows * len(self.features)
+
+
+def read_bins(table: Table, max_bins: int) -> Bins:
+    """Bins from a sample of the rows."""
+    wanted = min(SAMPLE_ROWS, max(1, SAMPLE_VALUES // len(table.features)))
+    frame = table.frame
+    if table.rows > wanted:
+        share = int((1 << 30) * wanted / table.rows)
+        frame = frame.where(F.pmod(F.xxhash64(*frame.columns), F.lit(1 << 30)) < share)
+    with compat.arrow_batches(frame.sparkSession, table.block_rows):
+        sample = compat.to_arrow(frame.select("x"))
+    return make_bins(_matrix(sample.column("x"), len(table.features)), table.features, max_bins)
+
+
+def pack_here(table: Table, max_bins: int) -> tuple[Bins, list[Block]]:
+    """Collect a small table and pack it in the driver."""
+    with compat.arrow_batches(table.frame.sparkSession, table.block_rows):
+        arrow = compat.to_arrow(table.frame)
+    matrix = _matrix(arrow.column("x"), len(table.features))
+    bins = make_bins(matrix, table.features, max_bins)
+    packed = []
+    for first in range(0, len(matrix), table.block_rows):
+        stop = first + table.block_rows
+        part = arrow.slice(first, table.block_rows)
+        packed.append(_block(first, bins.encode(matrix[first:stop])[0], part, table.target))
+    return bins, packed
+
+
+def collect_packed(table: Table, max_bins: int) -> tuple[Bins, list[Block]]:
+    """Pack on the executors and collect the blocks."""
+    bins = read_bins(table, max_bins)
+    while True:
+        with compat.arrow_batches(table.frame.sparkSession, table.block_rows):
+            arrow = compat.to_arrow(_packed_frame(table, bins))
+        unseen = _unseen(arrow)
+        if not unseen:
+            found = blocks.from_records(arrow.to_batches(), table.target)
+            return bins, sorted(found, key=lambda block: block.first)
+        bins = bins.widened(unseen, table.features, max_bins)
+
+
+@contextmanager
+def packed_on_cluster(
+    table: Table, max_bins: int, partitions: int, work_dir: str | None
+) -> Iterator[tuple[Bins, DataFrame]]:
+    """Pack on the executors and keep the blocks there, in about as many partitions as cores."""
+    bins = read_bins(table, max_bins)
+    with ExitStack() as kept:
+        while True:
+            with compat.arrow_batches(table.frame.sparkSession, table.block_rows):
+                plan = _packed_frame(table, bins, partitions)
+                frame = kept.enter_context(stored(plan, work_dir))
+                reports = compat.to_arrow(frame.select("report").where("report is not null"))
+            unseen = _unseen(reports)
+            if not unseen:
+                break
+            kept.close()
+            bins = bins.widened(unseen, table.features, max_bins)
+        yield bins, frame
+
+
+def _packed_frame(table: Table, bins: Bins, partitions: int | None = None) -> DataFrame:
+    """The plan that packs: one record per block and one report per partition."""
+    few = partitions is not None and table.partitions > partitions
+    frame = table.frame.coalesce(partitions) if few else table.frame  # type: ignore[arg-type]
+    run = partial(_pack_partition, bins=bins, target=table.target)
+    frame = frame.mapInArrow(run, blocks.SCHEMA)
+    if partitions is not None and table.partitions < partitions:
+        frame = frame.repartition(partitions)
+    return frame
+
+
+def _unseen(reports: pa.Table) -> dict[int, Floats]:
+    """The values that the partitions found no bin for, by feature."""
+    unseen: dict[int, Floats] = {}
+    for report in reports.column("report").drop_null().to_pylist():
+        for j, values in json.loads(report).items():
+            known = unseen.get(int(j), np.zeros(0))
+            unseen[int(j)] = _few(np.union1d(known, np.array(values, dtype=np.float64)))
+    return unseen
+
+
+def _pack_partition(
+    batches: Iterator[pa.RecordBatch], bins: Bins, target: Target
+) -> Iterator[pa.RecordBatch]:
+    compat.spare_garbage_collection()
+    first = TaskContext.get().partitionId() << 40  # type: ignore[union-attr]
+    unseen: dict[int, Floats] = {}
+    for batch in batches:
+        if batch.num_rows == 0:
+            continue
+        codes, strangers = bins.encode(_matrix(batch.column("x"), len(bins.features)))
+        for j, values in strangers.items():
+            unseen[j] = _few(np.union1d(unseen.get(j, np.zeros(0)), values))
+        yield blocks.to_record(_block(first, codes, batch, target))
+        first += batch.num_rows
+    if first & ((1 << 40) - 1):
+        yield blocks.report_record(json.dumps({j: v.tolist() for j, v in unseen.items()}))
+
+
+def _few(values: Floats) -> Floats:
+    """At most UNSEEN of the values: those that a scrambling of their bits puts first, so that the
+    choice is the same however the rows were partitioned."""
+    if len(values) <= UNSEEN:
+        return values
+    bits = values.view(np.uint64)
+    with np.errstate(over="ignore"):
+        scrambled = (bits ^ (bits >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
+    return np.sort(values[np.argsort(scrambled, kind="stable")[:UNSEEN]])
+
+
+def _matrix(column: pa.Array | pa.ChunkedArray, features: int) -> Floats:
+    """A column of arrays as a table (rows, features), null as NaN; without a copy if it can."""
+    if isinstance(column, pa.ChunkedArray):
+        parts = [_matrix(chunk, features) for chunk in column.chunks if len(chunk)]
+        return np.concatenate(parts) if parts else np.zeros((0, features))
+    return column.flatten().to_numpy(zero_copy_only=False).reshape(len(column), features)
+
+
+def _block(
+    first: int, codes: NDArray[np.uint8], columns: pa.RecordBatch | pa.Table, target: Target
+) -> Block:
+    def numbers(name: str) -> Floats | None:
+        if name not in columns.schema.names:
+            return None
+        return columns.column(name).to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
+
+    labels, held = numbers("y"), numbers("held")
+    assert labels is not None
+    return Block(
+        first=first,
+        codes=codes,
+        target=target.store(labels),
+        weight=numbers("w"),
+        held=None if held is None else held.astype(np.uint8),
+    )

@@ -1,0 +1,97 @@
+"""The loss of a model after 0, 1, 2, ... splits on the rows held from its training.
+
+One pass replays the greedy steps on every row, so a whole path of sizes costs what one costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from figs_spark.engine.blocks import Block, Target
+from figs_spark.engine.growing import Growth
+from figs_spark.engine.histograms import CODES, Floats, Ints, NDArray
+from figs_spark.engine.weights import OwnWeights
+
+
+@dataclass(frozen=True)
+class Path:
+    """The splits of a model in the order they were made, over bin codes."""
+
+    member: int
+    start: Floats  # (outputs,) the prediction before the first split
+    node: Ints  # (splits,) the leaf that was split; a root is split once
+    tree: Ints
+    root: Ints  # (trees,)
+    feature: Ints
+    left: Ints
+    right: Ints
+    goes_left: NDArray[np.uint8]  # (splits, CODES)
+    moves: Floats  # (splits, 2, outputs) what the left and the right child add
+
+    @classmethod
+    def of(cls, growth: Growth) -> Path:
+        made = [(n.split, k) for k, n in enumerate(growth.nodes) if n.split is not None]
+        order = [k for _, k in sorted(made, key=lambda pair: pair[0].step)]
+        nodes = [growth.nodes[k] for k in order]
+        children = [(growth.nodes[n.left], growth.nodes[n.right]) for n in nodes]
+        moves = [[child.value - n.value for child in pair] for n, pair in zip(nodes, children)]
+        outputs = growth.layout.outputs
+        return cls(
+            member=growth.member,
+            start=growth.mean,
+            node=np.array(order, np.int32),
+            tree=np.array([n.tree for n in nodes], np.int32),
+            root=np.array(growth.roots, np.int32),
+            feature=np.array([n.split.feature for n in nodes if n.split], np.int32),
+            left=np.array([n.left for n in nodes], np.int32),
+            right=np.array([n.right for n in nodes], np.int32),
+            goes_left=np.array([n.goes_left for n in nodes], np.uint8).reshape(-1, CODES),
+            moves=np.array(moves).reshape(-1, 2, outputs),
+        )
+
+    def __len__(self) -> int:
+        return len(self.node)
+
+    def scores(self, block_codes: NDArray[np.uint8]) -> Iterator[Floats]:
+        """The raw scores (rows, outputs) after 0, 1, 2, ... splits; the array is used again."""
+        rows = len(block_codes)
+        score = np.tile(self.start, (rows, 1))
+        leaf = np.tile(self.root, (rows, 1))
+        yield score
+        for step in range(len(self)):
+            tree = self.tree[step]
+            here = np.flatnonzero(leaf[:, tree] == self.node[step])
+            left = self.goes_left[step][block_codes[here, self.feature[step]]] != 0
+            score[here] += np.where(left[:, None], self.moves[step, 0], self.moves[step, 1])
+            leaf[here, tree] = np.where(left, self.left[step], self.right[step])
+            yield score
+
+
+def held_losses(
+    blocks: Iterator[Block], paths: Sequence[Path], weights: OwnWeights
+) -> Floats:
+    """Per path: the weight of the held rows, then the sum of w * loss after 0, 1, 2, ... splits."""
+    totals = [np.zeros(2 + len(path)) for path in paths]
+    for block in blocks:
+        for path, total in zip(paths, totals, strict=True):
+            rows = weights.held_rows(block, path.member)
+            total[0] += rows.weight.sum()
+            for k, score in enumerate(path.scores(rows.codes)):
+                loss = ((rows.target - probabilities(score, weights.target)) ** 2).sum(axis=1)
+                total[1 + k] += rows.weight @ loss
+    return np.concatenate(totals)
+
+
+def probabilities(score: Floats, target: Target) -> Floats:
+    """What the score predicts: itself in regression, clipped and normalised in classification."""
+    if not target.classes:
+        return score
+    clipped = np.clip(score, 0.0, 1.0)
+    if target.classes == 2:
+        return clipped
+    total = clipped.sum(axis=1, keepdims=True)
+    even = np.full_like(clipped, 1.0 / target.classes)
+    return np.where(total > 0, clipped / np.where(total > 0, total, 1.0), even)

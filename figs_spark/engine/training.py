@@ -1,0 +1,102 @@
+"""Training from end to end: profile, pack, grow, judge, clean up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from figs_spark.engine import compat
+from figs_spark.engine.backends import Backend, ClusterBackend, DriverBackend
+from figs_spark.engine.binning import Bins
+from figs_spark.engine.growing import Growth, Settings, grow
+from figs_spark.engine.histograms import Floats, Layout
+from figs_spark.engine.packing import (
+    SAMPLE_VALUES,
+    Table,
+    collect_packed,
+    pack_here,
+    packed_on_cluster,
+)
+from figs_spark.engine.paths import Path, held_losses
+from figs_spark.engine.weights import OwnWeights
+from figs_spark.treesum import TreeSum
+
+AUTO_BYTES = 256 << 20  # packed rows that mode "auto" keeps in the driver
+DRIVER_BYTES = 2 << 30  # packed rows that mode "driver" keeps there
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to train: where, with how many bins, and what a model may look like."""
+
+    settings: Settings
+    mode: str = "auto"
+    max_bins: int = 255
+    work_dir: str | None = None
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A model and, where rows were held from it, their mean loss after 0, 1, 2, ... splits."""
+
+    model: TreeSum
+    held_losses: Floats | None = None
+
+
+def train(
+    table: Table,
+    plan: Plan,
+    members: Sequence[int] = (0,),
+    progress: Callable[[int], None] = lambda models: None,
+) -> list[Trained]:
+    """Grow one model per member, all over the same packed rows."""
+    with packed(table, plan) as (bins, backend):
+        growths = [
+            Growth(bins, backend.layout, plan.settings, table.target.centres, member)
+            for member in members
+        ]
+        models = grow(growths, backend, progress)
+        if "held" not in table.frame.columns:
+            return [Trained(model) for model in models]
+        losses = _held_losses(backend, [Path.of(growth) for growth in growths])
+        return [Trained(model, loss) for model, loss in zip(models, losses, strict=True)]
+
+
+@contextmanager
+def packed(table: Table, plan: Plan) -> Iterator[tuple[Bins, Backend]]:
+    """The rows packed where the mode says, with their bins; nothing stays when it ends."""
+    weights = OwnWeights(table.target)
+    if _in_driver(table, plan.mode):
+        small = table.values <= SAMPLE_VALUES
+        bins, blocks = (pack_here if small else collect_packed)(table, plan.max_bins)
+        yield bins, DriverBackend(blocks, _layout(bins, table), weights)
+        return
+    partitions = compat.parallelism(table.frame.sparkSession)
+    with packed_on_cluster(table, plan.max_bins, partitions, plan.work_dir) as (bins, frame):
+        layout = _layout(bins, table)
+        yield bins, ClusterBackend(frame, partitions, table.block_bytes, layout, weights)
+
+
+def _in_driver(table: Table, mode: str) -> bool:
+    if mode == "driver" and table.packed_bytes > DRIVER_BYTES:
+        raise ValueError(
+            f"mode 'driver' keeps the packed rows in the driver, {table.packed_bytes:,} bytes for "
+            f"{table.rows:,} rows of {len(table.features)} features, more than {DRIVER_BYTES:,}. "
+            f"Use mode 'cluster' or 'auto'."
+        )
+    return mode == "driver" or (mode == "auto" and table.packed_bytes <= AUTO_BYTES)
+
+
+def _layout(bins: Bins, table: Table) -> Layout:
+    return Layout(bins.widths, table.target.outputs, table.weighted)
+
+
+def _held_losses(backend: Backend, paths: Sequence[Path]) -> list[Floats]:
+    sizes = [2 + len(path) for path in paths]
+    work = partial(held_losses, paths=paths, weights=backend.weights)
+    totals = np.split(backend.add_up(work, sum(sizes)), np.cumsum(sizes)[:-1])
+    return [total[1:] / total[0] for total in totals]

@@ -1,0 +1,241 @@
+"""Feature, Split, Node and TreeSum: a sum of small decision trees as frozen plain data.
+
+A node keeps the value it had as a leaf, and a split keeps the greedy step that made it. So the
+model with k splits is found inside every larger one: `TreeSum.truncate(k)` undoes all later steps.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Category = str | bool | float
+Term = TypeVar("Term")
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A column of the input; `categories` is None for a numeric one."""
+
+    name: str
+    categories: tuple[Category, ...] | None = None
+    labels: tuple[str, ...] | None = None  # what the categories are called, where not themselves
+
+    def label(self, category: Category) -> str:
+        if self.labels is not None and self.categories is not None:
+            return self.labels[self.categories.index(category)]
+        return str(category).removesuffix(".0") if isinstance(category, float) else str(category)
+
+    @property
+    def holds_numbers(self) -> bool:
+        """Whether the values are float64: a numeric feature, or categories that are numbers."""
+        if self.categories is None:
+            return True
+        return bool(self.categories) and all(isinstance(c, float) for c in self.categories)
+
+
+@dataclass(frozen=True)
+class Split:
+    """Numeric: `value <= threshold` goes left. Categorical: the listed categories go to one side.
+
+    The other side takes every category that is not listed, so an unseen one has a place too.
+    """
+
+    feature: int
+    step: int
+    gain: float
+    missing_left: bool
+    threshold: float | None = None
+    categories: tuple[Category, ...] | None = None
+    listed_left: bool = True
+
+    def goes_left(self, column: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which rows go left, for a column prepared by `_column`."""
+        missing = is_missing(column)
+        if self.threshold is not None:
+            left = column <= self.threshold
+        elif column.dtype == object:
+            listed = set(self.categories or ())
+            left = np.array([v in listed for v in column], dtype=bool) == self.listed_left
+        else:
+            left = np.isin(column, np.array(self.categories, dtype=float)) == self.listed_left
+        return np.where(missing, self.missing_left, left)
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node with the value it has (or had) as a leaf, and the training rows it holds."""
+
+    value: tuple[float, ...]
+    rows: int
+    weight: float
+    split: Split | None = None
+    left: Node | None = None
+    right: Node | None = None
+
+    @property
+    def branches(self) -> tuple[Split, Node, Node] | None:
+        """The split with both children, or None in a leaf."""
+        if self.split is None or self.left is None or self.right is None:
+            return None
+        return self.split, self.left, self.right
+
+    def leaves(self) -> Iterator[Node]:
+        """The leaves from left to right."""
+        for node in self.walk():
+            if node.split is None:
+                yield node
+
+    def walk(self) -> Iterator[Node]:
+        """All nodes, parents before children, left before right."""
+        yield self
+        if branches := self.branches:
+            yield from branches[1].walk()
+            yield from branches[2].walk()
+
+    def depth(self) -> int:
+        branches = self.branches
+        return 1 + max(branches[1].depth(), branches[2].depth()) if branches else 0
+
+    def truncate(self, k: int) -> Node:
+        branches = self.branches
+        if branches is None or branches[0].step >= k:
+            return replace(self, split=None, left=None, right=None)
+        return replace(self, left=branches[1].truncate(k), right=branches[2].truncate(k))
+
+
+@dataclass(frozen=True)
+class TreeSum:
+    """f(x) = sum over trees of the value of the leaf that x falls in.
+
+    `losses[k]` is the weighted mean squared error on the training rows after k splits.
+    """
+
+    features: tuple[Feature, ...]
+    trees: tuple[Node, ...]
+    constant: tuple[float, ...]  # the weighted mean of the target: the model with no split
+    losses: tuple[float, ...]
+
+    @property
+    def outputs(self) -> int:
+        return len(self.constant)
+
+    @property
+    def splits(self) -> list[Split]:
+        """All splits in the order in which they were made."""
+        made = [n.split for tree in self.trees for n in tree.walk() if n.split is not None]
+        return sorted(made, key=lambda split: split.step)
+
+    @property
+    def feature_names(self) -> list[str]:
+        return [feature.name for feature in self.features]
+
+    def importances(self) -> NDArray[np.float64]:
+        """Share of the total gain by feature; all zero for a model without splits."""
+        gains = np.zeros(len(self.features))
+        for split in self.splits:
+            gains[split.feature] += split.gain
+        total = gains.sum()
+        return gains / total if total > 0 else gains
+
+    def truncate(self, k: int) -> TreeSum:
+        """The model as it was after its first k splits."""
+        if k < 0:
+            raise ValueError(f"truncate(k) takes a number of splits k >= 0, got {k}.")
+        trees = [t.truncate(k) for t in self.trees if t.split is not None and t.split.step < k]
+        if not trees:
+            root = self.trees[0]
+            trees = [Node(self.constant, root.rows, root.weight)]
+        return replace(self, trees=tuple(trees), losses=self.losses[: k + 1])
+
+    def predict(self, values: Any) -> NDArray[np.float64]:
+        """Raw scores, shape (rows, outputs).
+
+        `values` is a pandas DataFrame (columns found by name) or a two-dimensional array-like in
+        the order of `feature_names`. None and NaN are missing.
+        """
+        trees = list(np.moveaxis(self.contributions(values), 1, 0))
+        return add_in_runs(trees, partial(reduce, operator.add))
+
+    def contributions(self, values: Any) -> NDArray[np.float64]:
+        """What each tree adds to the score, shape (rows, trees, outputs)."""
+        leaves = self.leaf_indices(values)
+        parts = [
+            np.array([leaf.value for leaf in tree.leaves()])[leaves[:, k]]
+            for k, tree in enumerate(self.trees)
+        ]
+        return np.stack(parts, axis=1)
+
+    def leaf_indices(self, values: Any) -> NDArray[np.intp]:
+        """Index of the leaf, from left to right, that each row falls in; shape (rows, trees)."""
+        columns, rows = self._columns(values)
+        found = np.zeros((rows, len(self.trees)), dtype=np.intp)
+        for k, tree in enumerate(self.trees):
+            first = 0
+            pending = [(tree, np.arange(rows))]
+            while pending:
+                node, at = pending.pop()
+                if branches := node.branches:
+                    split, left, right = branches
+                    side = split.goes_left(columns[split.feature][at])
+                    pending += [(right, at[~side]), (left, at[side])]
+                else:
+                    found[at, k] = first
+                    first += 1
+        return found
+
+    def _columns(self, values: Any) -> tuple[dict[int, NDArray[Any]], int]:
+        """The columns that the splits ask for, and the number of rows."""
+        used = sorted({split.feature for split in self.splits})
+        if hasattr(values, "columns") and hasattr(values, "loc"):
+            lost = [self.features[j].name for j in used if self.features[j].name not in values]
+            if lost:
+                raise ValueError(f"The columns {lost} are needed by the model and missing.")
+            cells = {j: _cells(values[self.features[j].name]) for j in used}
+            return {j: _column(self.features[j], c) for j, c in cells.items()}, len(values)
+        # A list of rows may mix types, and NumPy would turn [1.0, True, "a"] into text.
+        table = values if isinstance(values, np.ndarray) else np.array(values, dtype=object)
+        if table.ndim != 2 or table.shape[1] != len(self.features):
+            raise ValueError(
+                f"predict takes a table of shape (rows, {len(self.features)}), one column per "
+                f"feature in the order of `feature_names`; got shape {table.shape}."
+            )
+        return {j: _column(self.features[j], table[:, j]) for j in used}, len(table)
+
+
+def add_in_runs(terms: Sequence[Term], add: Callable[[Sequence[Term]], Term]) -> Term:
+    """Add from left to right in runs of eight, then the sums of the runs, and so on.
+
+    NumPy, Spark Columns and SQL text all add in this order, so their scores agree to the last bit;
+    and the expression for many trees stays shallow, since Spark Connect refuses a deep one.
+    """
+    while len(terms) > 1:
+        terms = [add(terms[i : i + 8]) for i in range(0, len(terms), 8)]
+    return terms[0]
+
+
+def is_missing(column: NDArray[Any]) -> NDArray[np.bool_]:
+    if column.dtype == object:
+        return np.array([v is None or v != v for v in column], dtype=bool)
+    return np.isnan(column)
+
+
+def _cells(series: Any) -> NDArray[Any]:
+    """The values of a pandas Series, with None for pandas' own NA, which knows no truth value."""
+    cells: NDArray[Any] = series.to_numpy()
+    return series.to_numpy(dtype=object, na_value=None) if cells.dtype == object else cells
+
+
+def _column(feature: Feature, cells: NDArray[Any]) -> NDArray[Any]:
+    """Numbers as float64 with NaN for missing; text and truth values as objects."""
+    if not feature.holds_numbers:
+        return np.asarray(cells, dtype=object)
+    if cells.dtype == object:
+        cells = np.array([np.nan if v is None or v != v else v for v in cells])
+    return np.asarray(cells, dtype=np.float64)

@@ -1,0 +1,196 @@
+"""The model as text: what `str(model)` prints, the conditions of a split, a table of rules.
+
+Text is for reading, so numbers are rounded (`number`, `_aligned`); JSON keeps the exact ones.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from figs_spark.treesum.nodes import Feature, Node, Split, TreeSum
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CATEGORIES_SHOWN = 6  # in a printed model; rules name them all
+
+
+def describe(model: TreeSum, title: str, outcome: str, outputs: Sequence[str] | None = None) -> str:
+    """Every tree with its conditions, values, rows and weights, and how to read it.
+
+    `outcome` ends the sentence "the sum is ...". `outputs` names the outputs where there are many.
+    """
+    several = "s" if model.outputs > 1 else ""
+    lines = [
+        f"{title}: {_count(len(model.trees), 'tree')}, {_count(len(model.splits), 'split')}",
+        f"Start at 0; in each tree follow the conditions to a leaf and add its value{several}; "
+        f"the sum is {outcome}.",
+    ]
+    if model.splits:
+        lines.append("Values in parentheses belong to nodes that are split further: not added.")
+    return "\n".join([*lines, "", *_table(model, _output_names(model, outputs))])
+
+
+def rules(model: TreeSum, outputs: Sequence[str] | None = None) -> pd.DataFrame:
+    """One row per leaf: tree (from 1), leaf (from 0, left to right), path, value, rows, weight.
+
+    With many outputs there is a column `value_<output>` for each.
+    """
+    import pandas as pd
+
+    names = ["value"]
+    if model.outputs > 1:
+        names = [f"value_{name}" for name in _output_names(model, outputs)]
+    records = [
+        [k, leaf, _path(conditions), *node.value, node.rows, node.weight]
+        for k, tree in enumerate(model.trees, start=1)
+        for leaf, (conditions, node) in enumerate(_leaves(model, tree, ()))
+    ]
+    return pd.DataFrame(records, columns=["tree", "leaf", "path", *names, "rows", "weight"])
+
+
+def condition(feature: Feature, split: Split, left: bool, shown: int | None = None) -> str:
+    """What holds on one side of a split; of a long list of categories the first `shown`."""
+    name = _quoted(feature.name)
+    if _only_missing(feature, split, left):
+        return f"{name} is missing"
+    if _only_missing(feature, split, not left):
+        return f"{name} is not missing"
+    if split.threshold is not None:
+        text = f"{name} {'<=' if left else '>'} {number(split.threshold)}"
+    else:
+        text = f"{name} {_membership(feature, split, left, shown)}"
+    return f"{text} or missing" if split.missing_left == left else text
+
+
+def number(value: float) -> str:
+    """Six significant digits or three decimals, whichever shows more: 3.2, but 1600000000.5.
+
+    So rounding cannot move the midpoint of two integers, be they timestamps or long ids.
+    """
+    if value == 0 or not 1e-300 < abs(value) < 1e15:
+        return str(value).removesuffix(".0")
+    decimals = max(3, 5 - math.floor(math.log10(abs(value))))
+    return str(round(value, decimals)).removesuffix(".0")
+
+
+def _membership(feature: Feature, split: Split, left: bool, shown: int | None) -> str:
+    listed, inside = split.categories or (), left == split.listed_left
+    if _is_boolean(feature) and len(listed) == 1:
+        return "is true" if listed[0] == inside else "is false"
+    labels = [_quoted(feature.label(category)) for category in listed]
+    if shown is not None and len(labels) > shown:
+        labels[shown:] = [f"... {len(labels) - shown} more"]
+    return f"{'in' if inside else 'not in'} {{{', '.join(labels)}}}"
+
+
+def _only_missing(feature: Feature, split: Split, left: bool) -> bool:
+    """Whether missing goes to this side, and no value that is there can."""
+    if split.missing_left != left:
+        return False
+    if split.threshold is not None:
+        return not left and split.threshold == math.inf
+    if left == split.listed_left:
+        return not split.categories
+    return _is_boolean(feature) and len(split.categories or ()) == 2
+
+
+def _is_boolean(feature: Feature) -> bool:
+    known = feature.categories
+    return bool(known) and feature.labels is None and all(isinstance(c, bool) for c in known or ())
+
+
+def _path(conditions: Sequence[str]) -> str:
+    if len(conditions) < 2:
+        return "".join(conditions) or "always"
+    return " and ".join(f"({c})" if c.endswith(" or missing") else c for c in conditions)
+
+
+def _leaves(
+    model: TreeSum, node: Node, path: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], Node]]:
+    if not (branches := node.branches):
+        yield path, node
+        return
+    split, *children = branches
+    for child, left in zip(children, (True, False), strict=True):
+        step = condition(model.features[split.feature], split, left)
+        yield from _leaves(model, child, (*path, step))
+
+
+def _table(model: TreeSum, outputs: Sequence[str]) -> list[str]:
+    nodes = [node for tree in model.trees for node in tree.walk()]
+    value = _aligned([v for node in nodes for v in node.value], sign="+")
+    weight = _aligned([node.weight for node in nodes if not _unweighted(node)])
+
+    def cells(node: Node) -> list[str]:
+        values = [f"({value(v)})" if node.split else f"{value(v)} " for v in node.value]
+        return [*values, f"{node.rows:,}", "" if _unweighted(node) else weight(node.weight)]
+
+    table = [["", *(f"{name} " for name in outputs), "rows", "weight"]]
+    for k, tree in enumerate(model.trees, start=1):
+        if k > 1:
+            table.append(["+", *[""] * (len(outputs) + 2)])
+        outline = _outline(model, tree, f"Tree {k} (all rows)", "    ")
+        table += [[label, *cells(node)] for label, node in outline]
+    if not any(row[-1] for row in table[1:]):
+        table = [row[:-1] for row in table]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return [_justified(row, widths) for row in table]
+
+
+def _unweighted(node: Node) -> bool:
+    return math.isclose(node.weight, node.rows, rel_tol=1e-9)
+
+
+def _outline(model: TreeSum, node: Node, label: str, indent: str) -> Iterator[tuple[str, Node]]:
+    yield label, node
+    if branches := node.branches:
+        split, *children = branches
+        for child, left in zip(children, (True, False), strict=True):
+            text = condition(model.features[split.feature], split, left, CATEGORIES_SHOWN)
+            yield from _outline(model, child, indent + text, indent + "|   ")
+
+
+def _justified(row: Sequence[str], widths: Sequence[int]) -> str:
+    first, *others = row
+    cells = [cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)]
+    return "  ".join([first.ljust(widths[0]), *cells]).rstrip()
+
+
+def _aligned(values: Sequence[float], sign: str = "") -> Callable[[float], str]:
+    """A format with one number of decimals for all the values.
+
+    Enough for two significant digits of the smallest and four of the largest, but for no more
+    than six of the largest; whole numbers need none.
+    """
+    sizes = [abs(v) for v in values if v != 0 and math.isfinite(v)]
+    if all(size.is_integer() and size < 1e15 for size in sizes):
+        return lambda value: f"{value + 0.0:{sign},.0f}"
+    largest, smallest = (math.floor(math.log10(size)) for size in (max(sizes), min(sizes)))
+    decimals = max(0, min(max(1 - smallest, 3 - largest), 5 - largest))
+    if largest >= 15 or decimals > 9:
+        return lambda value: f"{value:{sign}.3e}"
+    return lambda value: f"{round(value, decimals) + 0.0:{sign},.{decimals}f}"
+
+
+def _output_names(model: TreeSum, outputs: Sequence[str] | None) -> list[str]:
+    if outputs is None:
+        outputs = ["value"] if model.outputs == 1 else [str(c) for c in range(model.outputs)]
+    if len(outputs) != model.outputs:
+        raise ValueError(f"The model has {model.outputs} outputs, but {len(outputs)} names came.")
+    return list(outputs)
+
+
+def _quoted(text: str) -> str:
+    """The text itself, in quotes where it could be misread or would break the line."""
+    if text and text == text.strip() and text.isprintable() and not set(text) & set(',{}"'):
+        return text
+    return json.dumps(text, ensure_ascii=not text.isprintable())
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,41 @@
+"""Packaging of figs_spark; the version is read from the package as text, so nothing is imported."""
+
+import re
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+HERE = Path(__file__).parent
+PACKAGE = (HERE / "figs_spark" / "__init__.py").read_text("utf-8")
+VERSION = re.search(r'^__version__ = "(.+)"$', PACKAGE, re.MULTILINE)
+if VERSION is None:
+    raise RuntimeError('figs_spark/__init__.py lacks a line of the form __version__ = "1.2.3"')
+
+CONNECT = ["pyspark[connect]>=3.5"]
+REFERENCES = ["imodels", "scikit-learn", "six"]  # six: imodels needs it and does not ask for it
+
+setup(
+    name="figs_spark",
+    version=VERSION[1],
+    description="Fast Interpretable Greedy-Tree Sums (FIGS) on Apache Spark",
+    long_description=(HERE / "README.md").read_text("utf-8"),
+    long_description_content_type="text/markdown",
+    license="MIT",
+    packages=find_packages(include=["figs_spark", "figs_spark.*"]),
+    package_data={"figs_spark": ["py.typed"]},
+    python_requires=">=3.10",
+    install_requires=["pyspark>=3.5", "numpy", "pandas<3", "pyarrow", "numba", "tqdm"],
+    extras_require={
+        "connect": CONNECT,
+        "test": ["pytest", "chispa", "hypothesis", *REFERENCES, *CONNECT],
+        "dev": ["ruff", "mypy", "build"],
+        "bench": ["xgboost", "matplotlib", *REFERENCES],
+    },
+    classifiers=[
+        "Development Status :: 3 - Alpha",
+        "Intended Audience :: Healthcare Industry",
+        "Intended Audience :: Science/Research",
+        "Programming Language :: Python :: 3",
+        "Topic :: Scientific/Engineering :: Artificial Intelligence",
+    ],
+)
