@@ -53,10 +53,10 @@ $(VENV)/.run $(VENV)/.test $(VENV)/.bench: setup.py | $(BIN)/pip
 	$(BIN)/python -m pip install --editable ".$(EXTRAS)"
 	@touch $@
 
-# pip is the target, because a Python without ensurepip leaves an environment that has none.
+# pip is the target, because an environment whose making was cut short has a Python but no pip.
 $(BIN)/pip:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
 	  echo 'Python >= 3.10 is needed: make PYTHON=/path/to/python3.10 ...' >&2; exit 1; }
-	@$(PYTHON) -m venv $(VENV) || $(PYTHON) -m virtualenv $(VENV) || { \
+	@$(PYTHON) conf/make_venv.py $(VENV) || { \
 	  echo 'No virtual environment could be made. On Debian and Ubuntu run' >&2; \
 	  echo '    sudo apt-get install python3-venv' >&2; exit 1; }

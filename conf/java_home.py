@@ -92,10 +92,10 @@ def root_prefix() -> tuple[str, ...] | None:
 
 
 def download() -> bool:
-    fetch = f"import jdk; jdk.install('{OLDEST}', path={str(DOWNLOADS)!r})"
-    return run(sys.executable, "-m", "pip", "install", "install-jdk") and run(
-        sys.executable, "-c", fetch
-    )
+    get_tool = (sys.executable, "-m", "pip", "install", "install-jdk")
+    get_java = f"import jdk; jdk.install('{OLDEST}', path={str(DOWNLOADS)!r})"
+    quiet = "import sys; sys.tracebacklimit = 0"
+    return run(*get_tool) and run(sys.executable, "-c", f"{quiet}; {get_java}")
 
 
 def advice() -> str:

@@ -27,6 +27,12 @@ from figs_spark.treesum import Feature, Split
 class TooManyCategories(ValueError):
     """A categorical feature has more categories than there are bins."""
 
+    def __init__(self, name: str, count: int, max_bins: int):
+        super().__init__(
+            f"Column '{name}' is categorical and has {count} categories, more than maxBins = "
+            f"{max_bins}. Raise maxBins (at most 255), merge rare categories, or leave it out."
+        )
+
 
 @dataclass(frozen=True)
 class FeatureBins:
@@ -80,7 +86,9 @@ class Bins:
 
     def _unknown(self, j: int, table: Floats) -> Floats:
         column = table[:, j]
-        known = np.isin(column, self.features[j].values) | np.isnan(column)
+        values = self.features[j].values
+        assert values is not None
+        known = np.isin(column, values) | np.isnan(column)
         return np.unique(column[~known])
 
     def widened(
@@ -163,11 +171,7 @@ def bin_feature(column: Floats, described: Feature, max_bins: int) -> FeatureBin
     if len(distinct) <= max_bins:
         return FeatureBins(midpoints(distinct), distinct)
     if described.categories is not None:
-        raise TooManyCategories(
-            f"Column '{described.name}' is categorical and has {len(distinct)} categories, more "
-            f"than maxBins = {max_bins}. Raise maxBins (at most 255), merge rare categories, or "
-            f"leave the column out."
-        )
+        raise TooManyCategories(described.name, len(distinct), max_bins)
     ranks = np.arange(1, max_bins) * len(ordered) // max_bins
     cuts = np.unique([midpoints(ordered[rank - 1 : rank + 1])[0] for rank in ranks])
     return FeatureBins(cuts[cuts < ordered[-1]], None)

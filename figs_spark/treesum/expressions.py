@@ -113,7 +113,7 @@ def _tree_sql(model: TreeSum, node: Node, output: int, newline: str) -> str:
 
 
 def _test_sql(feature: Feature, split: Split, left: bool) -> str:
-    x = "`" + feature.name.replace("`", "``") + "`"
+    x = _name(feature.name)
     inside = _inside(split, left)
     if split.threshold is not None:
         test = f"{x} {'<=' if inside else '>'} {_literal(split.threshold)}"
@@ -130,12 +130,19 @@ def _sum_sql(terms: Sequence[str]) -> str:
     return "(" + "\n+ ".join(terms) + ")" if len(terms) > 1 else terms[0]
 
 
+def _name(name: str) -> str:
+    quoted = "`" + name.replace("`", "``") + "`"
+    return f"IDENTIFIER({_literal(quoted)})" if "${" in name else quoted
+
+
 def _literal(value: Category) -> str:
-    """An exact SQL literal under Spark's default rules for backslashes in text."""
+    """An exact SQL literal under Spark's default rules for backslashes in text.
+
+    A dollar is written by its code: Spark replaces `${x}` by a setting before it parses.
+    """
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        # "${...}" would be replaced by a setting or an environment variable before parsing.
         escaped = value.replace("\\", "\\\\").replace("'", "\\'").replace("$", "\\u0024")
         return f"'{escaped}'"
     if abs(value) == float("inf"):

@@ -11,6 +11,7 @@ import pytest
 from chispa import assert_df_equality
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from figs_spark.treesum import Feature, Node, Split, TreeSum
 from figs_spark.treesum.expressions import (
@@ -24,19 +25,14 @@ from tests.treesums import FEATURES, TEXTS, Row, chain, random_rows, random_tree
 TYPES = ("double", "double", "double", "double", "string", "boolean", "double")
 
 
-def quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
-COLUMNS = [quoted(feature.name) for feature in FEATURES]
-
-
 def columns() -> list[Column]:
-    return [F.col(name) for name in COLUMNS]
+    return [F.col("`" + feature.name.replace("`", "``") + "`") for feature in FEATURES]
 
 
 def frame(spark: SparkSession, rows: Sequence[Row]) -> DataFrame:
-    schema = ", ".join(f"{name} {kind}" for name, kind in zip(COLUMNS, TYPES, strict=True))
+    schema = StructType()
+    for feature, kind in zip(FEATURES, TYPES, strict=True):
+        schema.add(feature.name, kind)
     return spark.createDataFrame(list(rows), schema)
 
 
@@ -104,17 +100,20 @@ def test_a_hundred_trees(spark: SparkSession, rows: list[Row]) -> None:
     assert table(frame(spark, rows).select(both)) == expected
 
 
-def test_every_text_is_matched_by_itself_alone(spark: SparkSession) -> None:
-    for inside in (1, 20):  # Spark tests a short list and a long one by different means
-        more = tuple(f"more {i}" for i in range(inside))
-        for text in TEXTS:
-            split = Split(0, 0, 1.0, missing_left=False, categories=(text, *more))
-            yes, no = Node((1.0,), 1, 1.0), Node((0.0,), 1, 1.0)
-            root = Node((0.0,), 2, 2.0, split, yes, no)
-            model = TreeSum((Feature("x", (*TEXTS, *more)),), (root,), (0.5,), (0.0, 0.0))
-            df = spark.createDataFrame([(t,) for t in TEXTS], "x string")
-            hits = df.where(F.expr(to_sql(model)) == 1.0).collect()
-            assert [row.x for row in hits] == [text]
+@pytest.mark.parametrize("others", [0, 20])  # Spark tests short and long lists by different means
+def test_every_text_is_matched_by_itself_alone(spark: SparkSession, others: int) -> None:
+    more = tuple(f"other {i}" for i in range(others))
+    feature = Feature("x", (*TEXTS, *more))
+    yes, no = Node((1.0,), 1, 1.0), Node((0.0,), 1, 1.0)
+
+    def sql(text: str) -> str:
+        split = Split(0, 0, 1.0, missing_left=False, categories=(text, *more))
+        root = Node((0.0,), 2, 2.0, split, yes, no)
+        return to_sql(TreeSum((feature,), (root,), (0.5,), (0.0, 0.0)))
+
+    df = spark.createDataFrame([(text,) for text in TEXTS], "x string")
+    hits = table(df.select(named([F.expr(sql(text)) for text in TEXTS])))
+    assert hits == [[float(text == other) for other in TEXTS] for text in TEXTS]
 
 
 @pytest.mark.parametrize("kind", ["tinyint", "int", "bigint", "float", "decimal(10,2)"])

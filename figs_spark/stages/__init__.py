@@ -1,0 +1,1 @@
+"""The estimators and models as Spark ML stages, in pure Python."""

@@ -1,0 +1,137 @@
+"""FIGS for classes: the score is a probability, clipped; never a softmax."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from pyspark.ml.functions import array_to_vector
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from figs_spark.engine.blocks import Target
+from figs_spark.engine.paths import probabilities
+from figs_spark.stages import params
+from figs_spark.stages.estimator import FIGSEstimator
+from figs_spark.stages.model import FIGSModel
+from figs_spark.stages.params import with_signature
+
+DECLARED = (
+    *params.INPUTS,
+    params.LABEL_COL,
+    params.WEIGHT_COL,
+    params.CLASS_WEIGHT,
+    *params.OUTPUTS,
+    *params.CLASS_OUTPUTS,
+    *params.GROWING,
+)
+
+
+class FIGSClassificationModel(FIGSModel):
+    """A fitted FIGS for classes.
+
+    Two classes: the sum of the leaf values, clipped to [0, 1], is the probability of class 1.
+    More: one sum per class, clipped and normalised.
+    """
+
+    declared = DECLARED
+
+    @property
+    def numClasses(self) -> int:
+        return self._classes
+
+    def predictProbability(self, values: Any) -> np.ndarray:
+        """Probabilities without Spark, shape (rows, classes); for one row (classes,)."""
+        scores, single = self._scores(values)
+        found = probabilities(scores, Target(self._classes))
+        if self._classes == 2:
+            found = np.column_stack([1 - found[:, 0], found[:, 0]])
+        return found[0] if single else found
+
+    def predict(self, values: Any) -> Any:
+        """Predicted classes without Spark: for a table an array, for one row a number."""
+        found = self.predictProbability(values)
+        thresholds = self.getOrDefault("thresholds")
+        if thresholds is not None:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                scaled = np.where(np.array(thresholds) == 0, np.inf, found / np.array(thresholds))
+            classes = np.argmax(scaled, axis=-1)
+        elif self._classes == 2:
+            classes = found[..., 1] > self.getOrDefault("threshold")
+        else:
+            classes = np.argmax(found, axis=-1)
+        return classes.astype(float) if np.ndim(classes) else float(classes)
+
+    def _outcome(self) -> str:
+        label = self.getOrDefault("labelCol")
+        if self._classes > 2:
+            return f"the score of each class of {label}, clipped to [0, 1] and normalised"
+        positive = self._class_names[1] if self._class_names else "1"
+        return f"the probability of {label} = {positive}, clipped to [0, 1]"
+
+    def _output_names(self) -> Sequence[str] | None:
+        if self._classes <= 2:
+            return None
+        return self._class_names or [str(k) for k in range(self._classes)]
+
+    def _predicted(self, scores: Sequence[Column]) -> list[Column]:
+        """The probability of each class."""
+        clipped = [F.greatest(F.lit(0.0), F.least(F.lit(1.0), score)) for score in scores]
+        if self._classes == 2:
+            return [1 - clipped[0], clipped[0]]
+        total = reduce(operator.add, clipped)
+        return [F.when(total > 0, p / total).otherwise(1 / self._classes) for p in clipped]
+
+    def _outputs(self, scores: Sequence[Column], predicted: Sequence[Column]) -> dict[str, Column]:
+        get = self.getOrDefault
+        raw = [1 - scores[0], scores[0]] if self._classes == 2 else list(scores)
+        outputs = {
+            get("rawPredictionCol"): array_to_vector(F.array(*raw)),
+            get("probabilityCol"): array_to_vector(F.array(*predicted)),
+            get("predictionCol"): self._class(predicted),
+        }
+        return {name: expression for name, expression in outputs.items() if name}
+
+    def _class(self, predicted: Sequence[Column]) -> Column:
+        thresholds = self.getOrDefault("thresholds")
+        if thresholds is None and self._classes == 2:
+            above = predicted[1] > self.getOrDefault("threshold")
+            return F.when(above, 1.0).otherwise(0.0)
+        if thresholds is not None:
+            pairs = zip(predicted, thresholds, strict=True)
+            predicted = [p / t if t > 0 else F.lit(float("inf")) for p, t in pairs]
+        scaled = F.array(*predicted)
+        return (F.array_position(scaled, F.array_max(scaled)) - 1).cast("double")
+
+
+@with_signature
+class FIGSClassifier(FIGSEstimator):
+    """Fast Interpretable Greedy-Tree Sums for two or more classes, labelled 0, 1, 2, ...
+
+    >>> FIGSClassifier(featuresCols=["age", "sex"], labelCol="died", maxSplits=8).fit(df)
+    """
+
+    declared = DECLARED
+    _classification = True
+    _model_class = FIGSClassificationModel
+
+    def _check_params(self, classes: int) -> None:
+        thresholds = self.getOrDefault("thresholds")
+        if thresholds is None:
+            return
+        if self.isSet("threshold"):
+            raise ValueError("threshold and thresholds are both set. Clear one of them.")
+        if len(thresholds) != classes:
+            raise ValueError(
+                f"thresholds has {len(thresholds)} values, and column "
+                f"'{self.getOrDefault('labelCol')}' (labelCol) has {classes} classes. Give one "
+                f"value per class."
+            )
+        if min(thresholds) < 0 or thresholds.count(0.0) > 1:
+            raise ValueError(
+                f"thresholds {thresholds} has negative values or several zeros. Give positive "
+                f"numbers, at most one of them 0."
+            )

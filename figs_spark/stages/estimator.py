@@ -1,0 +1,118 @@
+"""What the FIGS estimators share: from a DataFrame and Params to a fitted model."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from pyspark.ml import Estimator
+from pyspark.ml.base import _FitMultipleIterator
+from pyspark.sql import DataFrame
+from tqdm.auto import tqdm
+
+from figs_spark.engine.growing import Settings
+from figs_spark.engine.training import Plan, Trained, train
+from figs_spark.stages.checks import Checked, check
+from figs_spark.stages.model import FIGSModel
+from figs_spark.stages.params import DeclaredParams, features_per_step
+from figs_spark.stages.persistence import Persistent
+
+
+class FIGSEstimator(DeclaredParams, Persistent, Estimator[Any]):
+    """Grows one FIGS model. Sizes are nested, so one fit serves every `maxSplits`."""
+
+    _classification: bool
+    _model_class: type[FIGSModel]
+
+    def _fit(self, dataset: DataFrame) -> FIGSModel:
+        return self._grow(dataset)(self.getOrDefault("maxSplits"))
+
+    def fitMultiple(
+        self, dataset: DataFrame, paramMaps: Sequence[Any]
+    ) -> Iterator[tuple[int, FIGSModel]]:
+        """Models for several param maps; those that differ in `maxSplits` only share one fit."""
+        estimators = [self.copy(extra) for extra in paramMaps]
+        paths: dict[str, _SharedPath] = {}
+        for estimator in estimators:
+            path = paths.setdefault(estimator._all_but_size(), _SharedPath(dataset))
+            path.estimators.append(estimator)
+
+        def fit_one(index: int) -> FIGSModel:
+            estimator = estimators[index]
+            return paths[estimator._all_but_size()].model(estimator.getOrDefault("maxSplits"))
+
+        return _FitMultipleIterator(fit_one, len(estimators))
+
+    def _all_but_size(self) -> str:
+        values = {p.name: v for p, v in self.extractParamMap().items() if p.name != "maxSplits"}
+        return repr(sorted(values.items()))
+
+    def _grow(self, dataset: DataFrame) -> Callable[[int | None], FIGSModel]:
+        """Grow up to `maxSplits`; returns the models of that size and below."""
+        checked = check(dataset, self, self._classification)
+        self._check_params(checked.table.target.classes)
+        with progress_bar(self.getOrDefault("verbose"), self.getOrDefault("maxSplits")) as step:
+            trained = train(checked.table, self._plan(checked), progress=step)[0]
+        return lambda size: self._model(checked, trained, size)
+
+    def _check_params(self, classes: int) -> None:
+        """Raise where Params exclude one another or do not fit the classes."""
+
+    def _plan(self, checked: Checked) -> Plan:
+        get = self.getOrDefault
+        features = len(checked.table.features)
+        settings = Settings(
+            max_splits=get("maxSplits"),
+            max_trees=get("maxTrees"),
+            max_depth=get("maxDepth"),
+            min_rows=get("minInstancesPerNode"),
+            min_weight_fraction=get("minWeightFractionPerNode"),
+            min_impurity_decrease=get("minImpurityDecrease"),
+            features_per_step=features_per_step(get("featureSubsetStrategy"), features, "all"),
+            seed=get("seed"),
+        )
+        return Plan(settings, get("mode"), get("maxBins"), get("workDir"))
+
+    def _model(self, checked: Checked, trained: Trained, size: int | None) -> FIGSModel:
+        """The model of at most `size` splits; where rows were held, the size they like best."""
+        kept = len(trained.model.splits) if size is None else size
+        held = trained.held_losses
+        if held is not None:
+            kept = int(np.argmin(held[: kept + 1]))
+        model: FIGSModel = self._copyValues(self._model_class())
+        model._resetUid(self.uid)
+        model.treeSum = trained.model.truncate(kept)
+        model._classes = checked.table.target.classes
+        model._class_names = checked.class_names
+        model._validation_losses = None if held is None else tuple(held[: size and size + 1])
+        return model
+
+
+class _SharedPath:
+    """One fit for estimators that differ in size only, made when the first model is asked for."""
+
+    def __init__(self, dataset: DataFrame):
+        self.dataset = dataset
+        self.estimators: list[FIGSEstimator] = []
+        self.lock = threading.Lock()
+        self.grown: Callable[[int | None], FIGSModel] | None = None
+
+    def model(self, size: int | None) -> FIGSModel:
+        with self.lock:
+            if self.grown is None:
+                sizes = [e.getOrDefault("maxSplits") for e in self.estimators]
+                largest = None if None in sizes else max(sizes)
+                estimator = self.estimators[0].copy()
+                estimator._set(maxSplits=largest)
+                self.grown = estimator._grow(self.dataset)
+        return self.grown(size)
+
+
+@contextmanager
+def progress_bar(shown: bool, total: int | None) -> Iterator[Callable[[int], None]]:
+    """A bar that moves by one with every greedy step."""
+    with tqdm(total=total, desc="FIGS", unit="split", disable=not shown) as bar:
+        yield lambda models: (bar.update(1), None)[1]

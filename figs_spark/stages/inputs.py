@@ -1,0 +1,202 @@
+"""Where the features are: their names, kinds and Columns, from the schema alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.ml.functions import vector_to_array
+from pyspark.ml.linalg import VectorUDT
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    BooleanType,
+    DataType,
+    NumericType,
+    StringType,
+    StructField,
+)
+
+from figs_spark.treesum import Feature, TreeSum
+
+
+def column(name: str) -> Column:
+    """A column by its name, whatever characters are in it."""
+    return F.col("`" + name.replace("`", "``") + "`")
+
+
+def field(dataset: DataFrame, name: str, param: str) -> StructField:
+    """The field of a column; an error that names the Param where there is none."""
+    found = [f for f in dataset.schema.fields if f.name == name]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise ValueError(f"Column '{name}' ({param}) occurs {len(found)} times. Rename all but one.")
+    raise ValueError(
+        f"Column '{name}' ({param}) is not in the DataFrame, which has "
+        f"{_some(dataset.columns)}. Set {param} to a column that is."
+    )
+
+
+def numeric_field(dataset: DataFrame, name: str, param: str) -> StructField:
+    found = field(dataset, name, param)
+    if not isinstance(found.dataType, NumericType):
+        raise ValueError(
+            f"Column '{name}' ({param}) has type {found.dataType.simpleString()}; a numeric type "
+            f"is needed. Cast it, or index text with StringIndexer."
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The features as given: scalar columns, or one column that holds them all.
+
+    `features` has categories None for numeric ones, () for numbers that are categories, (False,
+    True) for truth values, and () with `is_text` for text, whose categories have yet to be read.
+    """
+
+    features: tuple[Feature, ...]
+    is_text: tuple[bool, ...]
+    packed: Column | None  # array<double> with all features, where they come in one column
+    names: tuple[str, ...]  # the columns of the DataFrame that are read
+
+
+def read_inputs(dataset: DataFrame, stage: Any) -> Inputs:
+    """Check the feature columns of a training set against the schema."""
+    names = stage.getOrDefault("featuresCols")
+    if names is None:
+        inputs = _from_one_column(dataset, stage.getOrDefault("featuresCol"))
+    else:
+        inputs = _from_columns(dataset, names)
+    known = [feature.name for feature in inputs.features]
+    categorical = set(stage.getOrDefault("categoricalCols") or ())
+    unknown = sorted(categorical - set(known))
+    if unknown:
+        raise ValueError(
+            f"categoricalCols names {_some(unknown)}, which are not among the {len(known)} "
+            f"features {_some(known)}. Name features only."
+        )
+    features = tuple(
+        Feature(f.name, ()) if f.name in categorical and f.categories is None else f
+        for f in inputs.features
+    )
+    return Inputs(features, inputs.is_text, inputs.packed, inputs.names)
+
+
+def _from_columns(dataset: DataFrame, names: Sequence[str]) -> Inputs:
+    if not names:
+        raise ValueError("featuresCols is an empty list. Name at least one column.")
+    twice = sorted({name for name in names if list(names).count(name) > 1})
+    if twice:
+        raise ValueError(f"featuresCols names {_some(twice)} more than once. Name each once.")
+    fields = [field(dataset, name, "featuresCols") for name in names]
+    allowed = (NumericType, BooleanType, StringType)
+    wrong = [f for f in fields if not isinstance(f.dataType, allowed)]
+    if wrong:
+        kinds = ", ".join(f"'{f.name}' {f.dataType.simpleString()}" for f in wrong[:5])
+        raise ValueError(
+            f"{len(wrong)} of the columns in featuresCols have a type that is not numeric, boolean "
+            f"or string: {kinds}. Cast them (a date to a number of days, say) or leave them out."
+        )
+    return Inputs(
+        features=tuple(Feature(f.name, _categories(f.dataType)) for f in fields),
+        is_text=tuple(isinstance(f.dataType, StringType) for f in fields),
+        packed=None,
+        names=tuple(names),
+    )
+
+
+def _categories(kind: DataType) -> tuple[bool, ...] | tuple[()] | None:
+    if isinstance(kind, BooleanType):
+        return (False, True)
+    return () if isinstance(kind, StringType) else None
+
+
+def _from_one_column(dataset: DataFrame, name: str) -> Inputs:
+    found = field(dataset, name, "featuresCol")
+    packed = packed_column(found)
+    features = _from_metadata(found)
+    if features is None:
+        size = dataset.where(column(name).isNotNull()).select(F.size(packed)).first()
+        length = 0 if size is None else int(size[0])
+        features = tuple(Feature(f"{name}[{j}]") for j in range(length))
+    return Inputs(features, (False,) * len(features), packed, (name,))
+
+
+def packed_column(found: StructField) -> Column:
+    """A vector or array column as array<double>."""
+    kind = found.dataType
+    if isinstance(kind, VectorUDT):
+        return vector_to_array(column(found.name))
+    if isinstance(kind, ArrayType) and isinstance(kind.elementType, NumericType):
+        return column(found.name).cast("array<double>")
+    raise ValueError(
+        f"Column '{found.name}' (featuresCol) has type {kind.simpleString()}; a vector or an array "
+        f"of numbers is needed. Use VectorAssembler, or name scalar columns in featuresCols."
+    )
+
+
+def _from_metadata(found: StructField) -> tuple[Feature, ...] | None:
+    """Names and categories of a vector's slots, as VectorAssembler and StringIndexer note them."""
+    noted = (found.metadata or {}).get("ml_attr", {})
+    size = noted.get("num_attrs")
+    slots: dict[int, Feature] = {}
+    for kind, attributes in noted.get("attrs", {}).items():
+        for slot in attributes:
+            name = slot.get("name", f"{found.name}[{slot['idx']}]")
+            labels = tuple(slot["vals"]) if kind == "nominal" and "vals" in slot else None
+            categories: tuple[()] | None = () if kind == "nominal" else None
+            slots[slot["idx"]] = Feature(name, categories, labels)
+    if size is None and not slots:
+        return None
+    length = size if size is not None else max(slots) + 1
+    return tuple(slots.get(j, Feature(f"{found.name}[{j}]")) for j in range(length))
+
+
+def training_column(inputs: Inputs, features: Sequence[Feature]) -> Column:
+    """All features as array<double>; text and truth values as positions in their categories."""
+    if inputs.packed is not None:
+        return inputs.packed
+    cells = []
+    for feature, is_text in zip(features, inputs.is_text, strict=True):
+        cell = column(feature.name)
+        if is_text:
+            known = F.array(*[F.lit(category) for category in feature.categories or ()])
+            cell = F.array_position(known, cell) - 1
+        cells.append(cell.cast("double"))
+    return F.array(*cells)
+
+
+def scoring_columns(dataset: DataFrame, model: TreeSum) -> list[Column]:
+    """Scalar columns as the expressions of a model take them; those it uses are checked."""
+    for j in sorted({split.feature for split in model.splits}):
+        feature = model.features[j]
+        kind = field(dataset, feature.name, "featuresCols").dataType
+        wanted = _wanted(feature)
+        if not isinstance(kind, wanted):
+            trained_on = "numeric" if wanted is NumericType else wanted.typeName()
+            raise ValueError(
+                f"Column '{feature.name}' has type {kind.simpleString()}, and the model was "
+                f"trained on a {trained_on} column. Cast it."
+            )
+    return [
+        column(f.name).cast("double") if _wanted(f) is NumericType else column(f.name)
+        for f in model.features
+    ]
+
+
+def _wanted(feature: Feature) -> type[DataType]:
+    if feature.categories:
+        if isinstance(feature.categories[0], bool):
+            return BooleanType
+        if isinstance(feature.categories[0], str):
+            return StringType
+    return NumericType
+
+
+def _some(names: Sequence[str], most: int = 8) -> str:
+    shown = ", ".join(f"'{name}'" for name in names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

@@ -1,0 +1,120 @@
+"""Saving and loading of stages, on classic Spark and on Connect, without pickle.
+
+A stage is a directory: `metadata` (uid and Params, in the form of Spark ML) and, for a model,
+`model` with versioned JSON. Both are one line of text each, written by Spark itself, so every
+store that Spark reaches will do. `metadata` comes last: a directory without it is incomplete.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+from pyspark.ml.param import Params
+from pyspark.ml.util import MLReadable, MLReader, MLWritable, MLWriter
+from pyspark.sql import SparkSession
+
+PACKAGE = "figs_spark"
+
+
+class Persistent(Params, MLWritable, MLReadable[Any]):
+    """A stage that can be saved; a model overrides the two methods on its contents."""
+
+    def write(self) -> StageWriter:
+        return StageWriter(self)
+
+    @classmethod
+    def read(cls) -> StageReader:
+        return StageReader(cls)
+
+    def _contents(self) -> dict[str, Any] | None:
+        """What is to be saved beside the Params, as JSON."""
+        return None
+
+    def _set_contents(self, contents: dict[str, Any], source: str) -> None:
+        """Take back what `_contents` gave; raise ValueError where it is damaged."""
+
+
+class StageWriter(MLWriter):
+    def __init__(self, stage: Persistent):
+        super().__init__()
+        self.stage = stage
+
+    def save(self, path: str) -> None:
+        spark, contents = _session(self), self.stage._contents()
+        if contents is not None:
+            self._write(spark, f"{path}/model", json.dumps(contents, allow_nan=False))
+        self._write(spark, f"{path}/metadata", json.dumps(_metadata(self.stage, spark.version)))
+
+    def _write(self, spark: SparkSession, path: str, line: str) -> None:
+        frame = spark.createDataFrame([(line,)], "value string").coalesce(1)
+        frame.write.mode("overwrite" if self.shouldOverwrite else "error").text(path)
+
+
+class StageReader(MLReader[Any]):
+    def __init__(self, cls: type[Persistent]):
+        super().__init__()
+        self.cls = cls
+
+    def load(self, path: str) -> Any:
+        spark = _session(self)
+        metadata = _json(spark, f"{path}/metadata")
+        expected = _class_name(self.cls)
+        found = metadata.get("class")
+        if found != expected:
+            raise ValueError(
+                f"{path} holds a {found}, not a {expected}. Load it with the class that saved it."
+            )
+        stage = self.cls()
+        try:
+            stage._resetUid(metadata["uid"])  # type: ignore[attr-defined]
+            stage._setDefault(**metadata["defaultParamMap"])
+            stage._set(**metadata["paramMap"])
+        except (KeyError, AttributeError, TypeError, ValueError) as error:
+            raise ValueError(f"{path}/metadata is damaged: {error}.") from error
+        if stage._contents() is not None:
+            stage._set_contents(_json(spark, f"{path}/model"), f"{path}/model")
+        return stage
+
+
+def _metadata(stage: Persistent, version: str) -> dict[str, Any]:
+    return {
+        "class": _class_name(type(stage)),
+        "timestamp": int(time.time() * 1000),
+        "sparkVersion": version,
+        "uid": stage.uid,
+        "paramMap": {param.name: value for param, value in stage._paramMap.items()},
+        "defaultParamMap": {param.name: value for param, value in stage._defaultParamMap.items()},
+    }
+
+
+def _class_name(cls: type) -> str:
+    """The public name, so that a saved stage outlives a change of modules."""
+    return f"{PACKAGE}.{cls.__name__}"
+
+
+def _json(spark: SparkSession, path: str) -> dict[str, Any]:
+    try:
+        lines = [row[0] for row in spark.read.text(path).collect()]
+    except Exception as error:
+        raise ValueError(f"{path} cannot be read: {error}") from error
+    try:
+        data = json.loads("\n".join(lines))
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged: it is not JSON ({error}).") from error
+    if not isinstance(data, dict):
+        raise ValueError(f"{path} is damaged: it is not a JSON object.")
+    return data
+
+
+def _session(io: MLWriter | MLReader[Any]) -> SparkSession:
+    if io._sparkSession is not None:
+        return io._sparkSession
+    from pyspark.sql.utils import is_remote
+
+    if is_remote():
+        from pyspark.sql.connect.session import SparkSession as ConnectSession
+
+        return ConnectSession.getActiveSession()  # type: ignore[return-value]
+    return SparkSession.builder.getOrCreate()
