@@ -70,7 +70,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     source = parser.add_argument_group("data")
     source.add_argument("--input", metavar="PATH", help="Parquet; without it rows are generated")
     source.add_argument(
-        "--rows", type=positive, default=20_000, help="generated rows (%(default)s)"
+        "--rows", type=positive, default=100_000, help="generated rows (%(default)s)"
     )
     source.add_argument("--seed", type=int, default=0, help="of the generated rows (%(default)s)")
     source.add_argument("--label", metavar="COLUMN", help="what to predict; needed with --input")

@@ -1,49 +1,97 @@
-"""FIGS in plain NumPy: the oracle that the engine must equal on small data."""
+"""FIGS in plain NumPy: what the engine must equal on small data."""
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
+Floats = Any  # np.ndarray; the oracle is read as a formula, not as an interface
 
-def figs(X, y, w=None, max_splits=12, max_trees=None, max_depth=None, min_rows=1):
-    """The splits in order, each (tree, feature, threshold, left value, right value)."""
-    n = len(y)
-    w = np.ones(n) if w is None else np.asarray(w, float)
-    X, y, w = X[w > 0], np.asarray(y, float).reshape(n, -1)[w > 0], w[w > 0]
+
+class Step(NamedTuple):
+    """One greedy step: `x[feature] <= threshold` goes left in `tree`, and what the leaves say."""
+
+    tree: int
+    feature: int
+    threshold: float
+    missing_left: bool
+    left: Floats
+    right: Floats
+
+
+class Leaf(NamedTuple):
+    tree: int
+    rows: Floats
+    value: Floats
+    depth: int
+
+
+def figs(
+    X: Floats,
+    y: Floats,
+    w: Floats | None = None,
+    max_splits: int = 12,
+    max_trees: int | None = None,
+    max_depth: int | None = None,
+    min_rows: int = 1,
+    min_weight_fraction: float = 0.0,
+    min_impurity_decrease: float = 0.0,
+) -> list[Step]:
+    w = np.ones(len(X)) if w is None else np.asarray(w, float)
+    y = np.asarray(y, float).reshape(len(X), -1)
+    X, y, w = X[w > 0], y[w > 0], w[w > 0]
     mean = w @ y / w.sum()
     residual, tie = y - mean, 1e-9 * (w @ (y - mean) ** 2).sum()
-    leaves, trees, splits = [], 0, []  # a leaf is (tree, rows, value, depth)
-    while len(splits) < max_splits:
-        candidates = [leaf for leaf in leaves if max_depth is None or leaf[3] < max_depth]
-        candidates.sort(key=lambda leaf: leaf[0])
+    min_weight = min_weight_fraction * w.sum() * (1 - 1e-9)
+    leaves: list[Leaf] = []
+    steps: list[Step] = []
+    while len(steps) < max_splits:
+        trees = len({leaf.tree for leaf in leaves})
+        candidates = sorted(leaves, key=lambda leaf: leaf.tree)
+        candidates = [leaf for leaf in candidates if max_depth is None or leaf.depth < max_depth]
         if max_trees is None or trees < max_trees:
-            candidates.append((trees, np.arange(len(y)), 0 * mean if trees else mean, 0))
-        found = [best_cut(X[r], residual[r], w[r], min_rows, tie) for _, r, _, _ in candidates]
-        gains = np.array([f[0] for f in found])
-        if not len(gains) or gains.max() <= tie:
+            candidates.append(Leaf(trees, np.arange(len(y)), mean if trees == 0 else 0 * mean, 0))
+        cuts = [best_cut(X[c.rows], residual[c.rows], w[c.rows], min_rows, min_weight, tie)
+                for c in candidates]  # fmt: skip
+        gains = np.array([gain for gain, *_ in cuts])
+        if not len(gains) or gains.max() <= max(tie, min_impurity_decrease * w.sum()):
             break
-        k = np.argmax(gains >= gains.max() - tie)
-        (tree, rows, value, depth), (_, j, cut) = candidates[k], found[k]
-        sides = [rows[X[rows, j] <= cut], rows[X[rows, j] > cut]]
-        means = [w[s] @ residual[s] / w[s].sum() for s in sides]
-        splits.append((tree, j, cut, value + means[0], value + means[1]))
-        leaves = [leaf for leaf in leaves if leaf[1] is not rows]
-        for side, m in zip(sides, means, strict=True):
-            residual[side] -= m
-            leaves.append((tree, side, value + m, depth + 1))
-        trees = max(trees, tree + 1)
-    return splits
+        k = int(np.argmax(gains >= gains.max() - tie))
+        (tree, rows, value, depth), (_, j, threshold, missing_left) = candidates[k], cuts[k]
+        goes_left = np.where(np.isnan(X[rows, j]), missing_left, X[rows, j] <= threshold)
+        leaves = [leaf for leaf in leaves if leaf.rows is not rows]
+        for side in (rows[goes_left], rows[~goes_left]):
+            shift = w[side] @ residual[side] / w[side].sum()
+            residual[side] -= shift
+            leaves.append(Leaf(tree, side, value + shift, depth + 1))
+        steps.append(Step(tree, j, threshold, missing_left, leaves[-2].value, leaves[-1].value))
+    return steps
 
 
-def best_cut(X, r, w, min_rows, tie):
-    """(gain, feature, threshold) of the best cut; the first of equal ones."""
-    score = lambda s: (((w[s] @ r[s]) ** 2).sum() / w[s].sum())  # noqa: E731
-    all_rows, cuts = score(np.ones(len(w), bool)), []
-    for j in range(X.shape[1]):
-        values = np.unique(X[:, j])
-        for cut in (values[:-1] + values[1:]) / 2:
-            left = X[:, j] <= cut
-            if min(left.sum(), (~left).sum()) >= min_rows:
-                cuts.append((score(left) + score(~left) - all_rows, j, cut))
-    top = max((c[0] for c in cuts), default=-np.inf)
-    return next((c for c in cuts if c[0] >= top - tie), (-np.inf, 0, 0.0))
+def best_cut(
+    X: Floats, r: Floats, w: Floats, min_rows: int, min_weight: float, tie: float
+) -> tuple[float, int, float, bool]:
+    """(gain, feature, threshold, missing left) of the best cut; the first of equal ones."""
+
+    def score(rows: Floats) -> float:
+        return float(((w[rows] @ r[rows]) ** 2).sum() / w[rows].sum())
+
+    everything, found = score(np.full(len(w), True)), []
+    for j, x in enumerate(X.T):
+        missing = np.isnan(x)
+        values = np.unique(x[~missing])
+        thresholds = (values[:-1] + values[1:]) / 2
+        if missing.any() and len(values):
+            thresholds = np.append(thresholds, np.inf)
+        for threshold in thresholds:
+            for missing_left in (True, False) if missing.any() else (False,):
+                left = np.where(missing, missing_left, x <= threshold)
+                enough = min(left.sum(), (~left).sum()) >= min_rows
+                if enough and min(w[left].sum(), w[~left].sum()) >= min_weight:
+                    gain = score(left) + score(~left) - everything
+                    heavier = w[left].sum() >= w[~left].sum() * (1 - 1e-9)
+                    side = missing_left if missing.any() else bool(heavier)
+                    found.append((gain, j, float(threshold), side))
+    top = max((cut[0] for cut in found), default=-np.inf)
+    return next((cut for cut in found if cut[0] >= top - tie), (-np.inf, 0, 0.0, False))

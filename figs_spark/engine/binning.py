@@ -115,7 +115,7 @@ class Bins:
             goes_left[: last + 1] = 1
             goes_left[bins.count] = found.missing_left
             return Split(feature, step, found.gain, found.missing_left, threshold), goes_left
-        listed_left = found.left.weight < found.right.weight
+        listed_left = not found.left.outweighs(found.right)
         listed = found.left_bins if listed_left else found.right_bins
         goes_left[:] = not listed_left
         goes_left[listed] = listed_left
@@ -172,9 +172,18 @@ def bin_feature(column: Floats, described: Feature, max_bins: int) -> FeatureBin
         return FeatureBins(midpoints(distinct), distinct)
     if described.categories is not None:
         raise TooManyCategories(described.name, len(distinct), max_bins)
+    return FeatureBins(_quantile_cuts(ordered, max_bins), None)
+
+
+def _quantile_cuts(ordered: Floats, max_bins: int) -> Floats:
+    """Cuts between equal shares of the rows; one inside a run of equal values goes to its nearer
+    end, so that a value most rows have is set apart from what lies below and above it."""
     ranks = np.arange(1, max_bins) * len(ordered) // max_bins
-    cuts = np.unique([midpoints(ordered[rank - 1 : rank + 1])[0] for rank in ranks])
-    return FeatureBins(cuts[cuts < ordered[-1]], None)
+    first = np.searchsorted(ordered, ordered[ranks], "left")
+    end = np.searchsorted(ordered, ordered[ranks], "right")
+    ranks = np.unique(np.where(ranks - first <= end - ranks, first, end))
+    ranks = ranks[(ranks > 0) & (ranks < len(ordered))]
+    return midpoints(np.stack([ordered[ranks - 1], ordered[ranks]]))[0]
 
 
 def midpoints(values: Floats) -> Floats:

@@ -39,6 +39,7 @@ from figs_spark.treesum import Node, Split, TreeSum
 from figs_spark.treesum.text import condition
 
 TIE = 1e-9  # gains closer than this share of the total sum of squares are equal
+ROUNDING = 1e-9  # share of a sum that rounding may cost; a constant target varies by less
 NEW_ROOT = -1  # the candidate that starts a new tree
 
 log = logging.getLogger("figs_spark")
@@ -105,7 +106,7 @@ class Growth:
         self._histograms: dict[int, Floats] = {}
         self._found: dict[int, Found | None] = {}
         self._last = NEW_ROOT  # the node that the last step split, once there is one
-        self._random = np.random.default_rng([settings.seed, member])
+        self._random = np.random.default_rng([settings.seed % 2**64, member])
         self._features = self._draw(settings.features_per_step)
         self._started = time.perf_counter()
 
@@ -180,13 +181,14 @@ class Growth:
             raise ValueError(f"Model {self.member} has no row with positive weight.")
         self.mean = total[:outputs] / self.weight
         root[:, :outputs] -= self.mean * root[:, outputs : outputs + 1]
-        squares = float(sums.squares[0]) - self.weight * float(self.mean @ self.mean)
-        self.losses.append(max(squares, 0.0) / self.weight)
+        raw = float(sums.squares[0])
+        squares = max(raw - self.weight * float(self.mean @ self.mean), 0.0)
+        self.losses = [squares / self.weight]
         self._limits = Limits(
             min_rows=max(1, self.settings.min_rows),
-            min_weight=self.settings.min_weight_fraction * self.weight,
+            min_weight=self.settings.min_weight_fraction * self.weight * (1 - ROUNDING),
             total_weight=self.weight,
-            tie=TIE * max(squares, 0.0),
+            tie=TIE * max(squares, ROUNDING * raw),
         )
 
     def _update(self, sums: Sums) -> list[int]:

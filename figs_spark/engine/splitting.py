@@ -42,6 +42,10 @@ class Side:
     def mean(self) -> Floats:
         return self.g / self.weight
 
+    def outweighs(self, other: Side) -> bool:
+        """Or weighs the same, but for rounding."""
+        return self.weight >= other.weight * (1 - 1e-9)
+
 
 @dataclass(frozen=True)
 class Found:
@@ -117,7 +121,7 @@ class Cuts:
             right = total[:, None, :] - left
             weight = np.minimum(left[:, :, outputs], right[:, :, outputs])
             valid = np.minimum(left[:, :, -1], right[:, :, -1]) >= limits.min_rows - 0.5
-            valid &= weight >= limits.min_weight * (1 - 1e-9)
+            valid &= weight >= limits.min_weight
             valid &= weight > TINY * limits.total_weight
             valid &= present[:, :, -1] > 0.5
             if side == 0:
@@ -155,7 +159,7 @@ class Cuts:
         left_side = self._side(histogram, np.concatenate([left, gone]) if missing_left else left)
         right_side = self._side(histogram, right if missing_left else np.concatenate([right, gone]))
         if not seen[missing]:
-            missing_left = left_side.weight >= right_side.weight
+            missing_left = left_side.outweighs(right_side)
         return Found(gain, j, left - start, right - start, missing_left, left_side, right_side)
 
     def _side(self, histogram: Floats, bins: NDArray[np.intp]) -> Side:
@@ -171,6 +175,8 @@ def _rank(g: Floats, weights: Floats) -> NDArray[np.intp]:
     rows were partitioned.
     """
     rows = weights[:, -1] > 0.5
+    if not rows.any():
+        return np.arange(len(rows))
     weight = np.where(rows, weights[:, 0], 1.0)
     means = np.where(rows[:, None], g / weight[:, None], 0.0)
     if means.shape[1] == 1:
@@ -178,7 +184,9 @@ def _rank(g: Floats, weights: Floats) -> NDArray[np.intp]:
     else:
         share = np.where(rows, weight, 0.0)[:, None]
         centred = (means - (means * share).sum(axis=0) / share.sum()) * rows[:, None]
-        direction = np.linalg.eigh((centred * share).T @ centred)[1][:, -1]
+        spread = (centred * share).T @ centred
+        spread = np.round(spread / (np.abs(spread).max() or 1.0), 9)
+        direction = np.linalg.eigh(spread)[1][:, -1]
         direction = direction * np.sign(direction[np.argmax(np.abs(direction).round(9))])
         along = centred @ direction
     scale = np.abs(along).max(initial=0.0) or 1.0

@@ -15,6 +15,7 @@ from figs_spark.engine.blocks import Target
 from figs_spark.engine.packing import Table
 from figs_spark.stages.inputs import (
     Inputs,
+    check_outputs,
     column,
     field,
     numeric_field,
@@ -39,6 +40,7 @@ class Checked:
 
 def check(dataset: DataFrame, stage: Any, classification: bool) -> Checked:
     """Raise ValueError that names the column, the count and the remedy; else the engine's table."""
+    check_outputs(dataset, stage)
     inputs = read_inputs(dataset, stage)
     label = _label(dataset, stage, inputs)
     weight, held = _weight(dataset, stage), _held(dataset, stage)
@@ -198,7 +200,9 @@ def _check_rows(total: dict[str, Any], stage: Any, inputs: Inputs) -> None:
         if total.get(name):
             raise ValueError(message.format(total[name]))
     if not inputs.features:
-        raise ValueError(f"Column '{features}' (featuresCol) has vectors of 0 values in {rows} rows.")
+        raise ValueError(
+            f"Column '{features}' (featuresCol) has 0 values in each of {rows} rows. Fill it."
+        )
     if total["positive"] == 0:
         raise ValueError(
             f"Column '{weight}' (weightCol) is 0 in all {rows} rows. At least one must be positive."
@@ -231,8 +235,8 @@ def _check_classes(
             f"Column '{label}' (labelCol) has the single class {seen[0]} in all "
             f"{total['training']} training rows. At least two classes are needed."
         )
-    names = _noted_names(dataset, label)
-    return max(seen[-1] + 1, len(names) if names else 0)
+    largest = max(int(row["class"]) for row in rows if row["positive"] > 0)
+    return max(largest + 1, len(_noted_names(dataset, label) or ()))
 
 
 def _noted_names(dataset: DataFrame, label: str) -> tuple[str, ...] | None:
@@ -275,4 +279,3 @@ def _with_text(
             raise TooManyCategories(features[j].name, len(categories), max_bins)
         features[j] = replace(features[j], categories=tuple(sorted(categories)) or ("",))
     return tuple(features)
-

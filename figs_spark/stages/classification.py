@@ -17,7 +17,7 @@ from figs_spark.engine.paths import probabilities
 from figs_spark.stages import params
 from figs_spark.stages.estimator import FIGSEstimator
 from figs_spark.stages.model import FIGSModel
-from figs_spark.stages.params import with_signature
+from figs_spark.stages.params import DeclaredParams, with_signature
 
 DECLARED = (
     *params.INPUTS,
@@ -30,7 +30,43 @@ DECLARED = (
 )
 
 
-class FIGSClassificationModel(FIGSModel):
+class ThresholdParams(DeclaredParams):
+    """`threshold` and `thresholds` exclude each other: to set one clears the other, as in MLlib."""
+
+    def setThreshold(self, value: float) -> Any:
+        """Set `threshold`, and clear `thresholds`."""
+        self.clear(self.thresholds)
+        return self._set(threshold=value)
+
+    def setThresholds(self, value: Sequence[float]) -> Any:
+        """Set `thresholds`, and clear `threshold`."""
+        self.clear(self.threshold)
+        return self._set(thresholds=value)
+
+    def _check_params(self, classes: int | None = None) -> None:
+        """Raise where the thresholds contradict one another or do not fit the classes."""
+        label, thresholds = self.getOrDefault("labelCol"), self.getOrDefault("thresholds")
+        if thresholds is None:
+            if self.isSet("threshold") and classes is not None and classes > 2:
+                raise ValueError(
+                    f"threshold is for two classes, and column '{label}' (labelCol) has {classes}. "
+                    f"Set thresholds instead, one value per class."
+                )
+            return
+        if self.isSet("threshold"):
+            raise ValueError("threshold and thresholds are both set. Clear one of them.")
+        if thresholds.count(0.0) > 1:
+            raise ValueError(
+                f"thresholds is 0 for {thresholds.count(0.0)} classes. At most one may be 0."
+            )
+        if classes is not None and len(thresholds) != classes:
+            raise ValueError(
+                f"thresholds has {len(thresholds)} values, and column '{label}' (labelCol) has "
+                f"{classes} classes. Give one value per class."
+            )
+
+
+class FIGSClassificationModel(ThresholdParams, FIGSModel):
     """A fitted FIGS for classes.
 
     Two classes: the sum of the leaf values, clipped to [0, 1], is the probability of class 1.
@@ -53,6 +89,7 @@ class FIGSClassificationModel(FIGSModel):
 
     def predict(self, values: Any) -> Any:
         """Predicted classes without Spark: for a table an array, for one row a number."""
+        self._check_params(self._classes)
         found = self.predictProbability(values)
         thresholds = self.getOrDefault("thresholds")
         if thresholds is not None:
@@ -96,6 +133,7 @@ class FIGSClassificationModel(FIGSModel):
         return {name: expression for name, expression in outputs.items() if name}
 
     def _class(self, predicted: Sequence[Column]) -> Column:
+        self._check_params(self._classes)
         thresholds = self.getOrDefault("thresholds")
         if thresholds is None and self._classes == 2:
             above = predicted[1] > self.getOrDefault("threshold")
@@ -108,7 +146,7 @@ class FIGSClassificationModel(FIGSModel):
 
 
 @with_signature
-class FIGSClassifier(FIGSEstimator):
+class FIGSClassifier(ThresholdParams, FIGSEstimator):
     """Fast Interpretable Greedy-Tree Sums for two or more classes, labelled 0, 1, 2, ...
 
     >>> FIGSClassifier(featuresCols=["age", "sex"], labelCol="died", maxSplits=8).fit(df)
@@ -117,21 +155,3 @@ class FIGSClassifier(FIGSEstimator):
     declared = DECLARED
     _classification = True
     _model_class = FIGSClassificationModel
-
-    def _check_params(self, classes: int) -> None:
-        thresholds = self.getOrDefault("thresholds")
-        if thresholds is None:
-            return
-        if self.isSet("threshold"):
-            raise ValueError("threshold and thresholds are both set. Clear one of them.")
-        if len(thresholds) != classes:
-            raise ValueError(
-                f"thresholds has {len(thresholds)} values, and column "
-                f"'{self.getOrDefault('labelCol')}' (labelCol) has {classes} classes. Give one "
-                f"value per class."
-            )
-        if min(thresholds) < 0 or thresholds.count(0.0) > 1:
-            raise ValueError(
-                f"thresholds {thresholds} has negative values or several zeros. Give positive "
-                f"numbers, at most one of them 0."
-            )

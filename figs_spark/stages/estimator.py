@@ -28,7 +28,7 @@ class FIGSEstimator(DeclaredParams, Persistent, Estimator[Any]):
     _model_class: type[FIGSModel]
 
     def _fit(self, dataset: DataFrame) -> FIGSModel:
-        return self._grow(dataset)(self.getOrDefault("maxSplits"))
+        return self._model(*self._grow(dataset))
 
     def fitMultiple(
         self, dataset: DataFrame, paramMaps: Sequence[Any]
@@ -41,8 +41,7 @@ class FIGSEstimator(DeclaredParams, Persistent, Estimator[Any]):
             path.estimators.append(estimator)
 
         def fit_one(index: int) -> FIGSModel:
-            estimator = estimators[index]
-            return paths[estimator._all_but_size()].model(estimator.getOrDefault("maxSplits"))
+            return paths[estimators[index]._all_but_size()].model(estimators[index])
 
         return _FitMultipleIterator(fit_one, len(estimators))
 
@@ -50,16 +49,17 @@ class FIGSEstimator(DeclaredParams, Persistent, Estimator[Any]):
         values = {p.name: v for p, v in self.extractParamMap().items() if p.name != "maxSplits"}
         return repr(sorted(values.items()))
 
-    def _grow(self, dataset: DataFrame) -> Callable[[int | None], FIGSModel]:
-        """Grow up to `maxSplits`; returns the models of that size and below."""
+    def _grow(self, dataset: DataFrame) -> tuple[Checked, Trained]:
+        """Grow up to `maxSplits`: the path of all models of that size and below."""
+        self._check_params()
         checked = check(dataset, self, self._classification)
         self._check_params(checked.table.target.classes)
         with progress_bar(self.getOrDefault("verbose"), self.getOrDefault("maxSplits")) as step:
             trained = train(checked.table, self._plan(checked), progress=step)[0]
-        return lambda size: self._model(checked, trained, size)
+        return checked, trained
 
-    def _check_params(self, classes: int) -> None:
-        """Raise where Params exclude one another or do not fit the classes."""
+    def _check_params(self, classes: int | None = None) -> None:
+        """Raise where Params exclude one another or, once these are known, the classes."""
 
     def _plan(self, checked: Checked) -> Plan:
         get = self.getOrDefault
@@ -76,18 +76,19 @@ class FIGSEstimator(DeclaredParams, Persistent, Estimator[Any]):
         )
         return Plan(settings, get("mode"), get("maxBins"), get("workDir"))
 
-    def _model(self, checked: Checked, trained: Trained, size: int | None) -> FIGSModel:
-        """The model of at most `size` splits; where rows were held, the size they like best."""
+    def _model(self, checked: Checked, trained: Trained) -> FIGSModel:
+        """The model of at most `maxSplits`; where rows were held, of the size they like best."""
+        size, held = self.getOrDefault("maxSplits"), trained.held_losses
         kept = len(trained.model.splits) if size is None else size
-        held = trained.held_losses
         if held is not None:
-            kept = int(np.argmin(held[: kept + 1]))
+            held = held[: kept + 1]
+            kept = int(np.argmin(held))
         model: FIGSModel = self._copyValues(self._model_class())
         model._resetUid(self.uid)
         model.treeSum = trained.model.truncate(kept)
         model._classes = checked.table.target.classes
         model._class_names = checked.class_names
-        model._validation_losses = None if held is None else tuple(held[: size and size + 1])
+        model._validation_losses = None if held is None else tuple(held.tolist())
         return model
 
 
@@ -98,21 +99,23 @@ class _SharedPath:
         self.dataset = dataset
         self.estimators: list[FIGSEstimator] = []
         self.lock = threading.Lock()
-        self.grown: Callable[[int | None], FIGSModel] | None = None
+        self.grown: tuple[Checked, Trained] | None = None
 
-    def model(self, size: int | None) -> FIGSModel:
+    def model(self, estimator: FIGSEstimator) -> FIGSModel:
         with self.lock:
             if self.grown is None:
                 sizes = [e.getOrDefault("maxSplits") for e in self.estimators]
-                largest = None if None in sizes else max(sizes)
-                estimator = self.estimators[0].copy()
-                estimator._set(maxSplits=largest)
-                self.grown = estimator._grow(self.dataset)
-        return self.grown(size)
+                largest = estimator.copy()._set(maxSplits=None if None in sizes else max(sizes))
+                self.grown = largest._grow(self.dataset)
+        return estimator._model(*self.grown)
 
 
 @contextmanager
 def progress_bar(shown: bool, total: int | None) -> Iterator[Callable[[int], None]]:
     """A bar that moves by one with every greedy step."""
     with tqdm(total=total, desc="FIGS", unit="split", disable=not shown) as bar:
-        yield lambda models: (bar.update(1), None)[1]
+
+        def step(models: int) -> None:
+            bar.update()
+
+        yield step

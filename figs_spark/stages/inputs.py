@@ -1,4 +1,4 @@
-"""Where the features are: their names, kinds and Columns, from the schema alone."""
+"""Where the features are, and the outputs may go: names, kinds and Columns, from the schema."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from pyspark.ml.functions import vector_to_array
 from pyspark.ml.linalg import VectorUDT
+from pyspark.ml.param import Params
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
@@ -21,6 +22,8 @@ from pyspark.sql.types import (
 
 from figs_spark.treesum import Feature, TreeSum
 
+OUTPUTS = ("predictionCol", "probabilityCol", "rawPredictionCol", "leafCol", "contributionsCol")
+
 
 def column(name: str) -> Column:
     """A column by its name, whatever characters are in it."""
@@ -33,7 +36,7 @@ def field(dataset: DataFrame, name: str, param: str) -> StructField:
     if len(found) == 1:
         return found[0]
     if found:
-        raise ValueError(f"Column '{name}' ({param}) occurs {len(found)} times. Rename all but one.")
+        raise ValueError(f"{len(found)} columns are called '{name}' ({param}). Rename all but one.")
     raise ValueError(
         f"Column '{name}' ({param}) is not in the DataFrame, which has "
         f"{_some(dataset.columns)}. Set {param} to a column that is."
@@ -128,11 +131,11 @@ def _from_one_column(dataset: DataFrame, name: str) -> Inputs:
 
 def packed_column(found: StructField) -> Column:
     """A vector or array column as array<double>."""
-    kind = found.dataType
+    kind, given = found.dataType, column(found.name)
     if isinstance(kind, VectorUDT):
-        return vector_to_array(column(found.name))
+        return F.when(given.isNotNull(), vector_to_array(given))
     if isinstance(kind, ArrayType) and isinstance(kind.elementType, NumericType):
-        return column(found.name).cast("array<double>")
+        return given.cast("array<double>")
     raise ValueError(
         f"Column '{found.name}' (featuresCol) has type {kind.simpleString()}; a vector or an array "
         f"of numbers is needed. Use VectorAssembler, or name scalar columns in featuresCols."
@@ -170,22 +173,51 @@ def training_column(inputs: Inputs, features: Sequence[Feature]) -> Column:
     return F.array(*cells)
 
 
-def scoring_columns(dataset: DataFrame, model: TreeSum) -> list[Column]:
+def with_scoring_array(dataset: DataFrame, name: str, length: int, new: str) -> DataFrame:
+    """With the column `new`: a vector or array column as array<double>, of a checked length."""
+    packed = packed_column(field(dataset, name, "featuresCol"))
+    message = (
+        f"Column '{name}' (featuresCol) has a row without the {length} values that the model was "
+        f"trained on. Give all rows these values."
+    )
+    wrong = column(new).isNotNull() & (F.size(column(new)) != length)
+    checked = F.when(wrong, F.raise_error(message)).otherwise(column(new))
+    return dataset.withColumn(new, packed).withColumn(new, checked)
+
+
+def scoring_columns(dataset: DataFrame, model: TreeSum, names: Sequence[str]) -> list[Column]:
     """Scalar columns as the expressions of a model take them; those it uses are checked."""
+    if len(names) != len(model.features):
+        raise ValueError(
+            f"featuresCols names {len(names)} columns, and the model was trained on "
+            f"{len(model.features)}. Name these, in their order."
+        )
     for j in sorted({split.feature for split in model.splits}):
-        feature = model.features[j]
-        kind = field(dataset, feature.name, "featuresCols").dataType
-        wanted = _wanted(feature)
+        kind = field(dataset, names[j], "featuresCols").dataType
+        wanted = _wanted(model.features[j])
         if not isinstance(kind, wanted):
             trained_on = "numeric" if wanted is NumericType else wanted.typeName()
             raise ValueError(
-                f"Column '{feature.name}' has type {kind.simpleString()}, and the model was "
-                f"trained on a {trained_on} column. Cast it."
+                f"Column '{names[j]}' (featuresCols) has type {kind.simpleString()}, and the model "
+                f"was trained on a {trained_on} column. Cast it."
             )
     return [
-        column(f.name).cast("double") if _wanted(f) is NumericType else column(f.name)
-        for f in model.features
+        column(name).cast("double") if _wanted(feature) is NumericType else column(name)
+        for name, feature in zip(names, model.features, strict=True)
     ]
+
+
+def check_outputs(dataset: DataFrame, stage: Params) -> None:
+    """Every output needs a name that no other column has."""
+    taken = dict.fromkeys(dataset.columns, "a column of the DataFrame")
+    for param in OUTPUTS:
+        name = stage.getOrDefault(param) if stage.hasParam(param) else ""
+        if name in taken:
+            raise ValueError(
+                f"Column '{name}' ({param}) is {taken[name]} already. Give {param} another name."
+            )
+        if name:
+            taken[name] = param
 
 
 def _wanted(feature: Feature) -> type[DataType]:

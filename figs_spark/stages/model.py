@@ -12,7 +12,8 @@ from pyspark.ml.linalg import DenseVector, Vector, Vectors
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from figs_spark.stages.inputs import column, field, packed_column, scoring_columns
+from figs_spark.engine.blocks import Target
+from figs_spark.stages.inputs import check_outputs, column, scoring_columns, with_scoring_array
 from figs_spark.stages.params import DeclaredParams
 from figs_spark.stages.persistence import Persistent
 from figs_spark.treesum import Node, TreeSum
@@ -120,26 +121,20 @@ class FIGSModel(DeclaredParams, Persistent, Model):
     def _transform(self, dataset: DataFrame) -> DataFrame:
         """Native Columns only: no Python in the plan. What other expressions build on gets a
         column of its own for the time being, so that Spark computes it once."""
-        get, model = self.getOrDefault, self.treeSum
+        check_outputs(dataset, self)
+        model, names = self.treeSum, self.getOrDefault("featuresCols")
         own = [f"{self.uid}_{name}" for name in ("features", "scores", "predicted")]
-        given = set(dataset.columns)
-        if get("featuresCols") is None:
-            packed = packed_column(field(dataset, get("featuresCol"), "featuresCol"))
-            dataset = dataset.withColumn(own[0], packed)
+        if names is None:
+            name = self.getOrDefault("featuresCol")
+            dataset = with_scoring_array(dataset, name, self.numFeatures, own[0])
             features = [column(own[0])[j] for j in range(self.numFeatures)]
         else:
-            features = scoring_columns(dataset, model)
+            features = scoring_columns(dataset, model, names)
         dataset = dataset.withColumn(own[1], F.array(*score_columns(model, features)))
         scores = [column(own[1])[c] for c in range(model.outputs)]
         dataset = dataset.withColumn(own[2], F.array(*self._predicted(scores)))
         predicted = [column(own[2])[c] for c in range(max(1, self._classes))]
         outputs = self._outputs(scores, predicted) | self._details(features)
-        taken = sorted(given & set(outputs))
-        if taken:
-            raise ValueError(
-                f"The DataFrame has the column '{taken[0]}' already. Drop it, or give the output "
-                f"another name."
-            )
         for name, expression in outputs.items():
             dataset = dataset.withColumn(name, expression)
         return dataset.drop(*own)
@@ -183,7 +178,13 @@ class FIGSModel(DeclaredParams, Persistent, Model):
 
     def _set_contents(self, contents: dict[str, Any], source: str) -> None:
         self.treeSum = from_dict(contents.get("treeSum"), source)
-        self._classes = contents["classes"]
+        self._classes = contents.get("classes", "missing")
         names, losses = contents.get("classNames"), contents.get("validationLosses")
+        outputs = self.treeSum.outputs
+        if not isinstance(self._classes, int) or Target(self._classes).outputs != outputs:
+            raise ValueError(
+                f"{source} is damaged: the entry 'classes' is {self._classes}, and a leaf has "
+                f"{outputs} value(s)."
+            )
         self._class_names = tuple(names) if names else None
         self._validation_losses = None if losses is None else tuple(losses)

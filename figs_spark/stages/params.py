@@ -1,7 +1,7 @@
 """The Params: each is declared once, here, with its default, its check and its text.
 
-A stage lists the declarations it has (`params = declare(MAX_SPLITS, ...)`); keyword arguments,
-setters and getters follow from the list.
+A stage lists the declarations it has (`declared = (MAX_SPLITS, ...)`); keyword arguments, setters
+and getters follow from the list.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyspark.ml.param import Param, Params
 
@@ -19,18 +19,26 @@ Stage = TypeVar("Stage", bound="DeclaredParams")
 
 @dataclass(frozen=True)
 class Declared:
-    """One Param: `convert` turns what the user gave into the value or says what is wrong."""
+    """One Param: `convert` turns what the user gave into the value or says what is wrong.
+
+    None is a value where it is the default, or where `optional` says so.
+    """
 
     name: str
     default: Any
     convert: Callable[[Any], Any]
     text: str
+    optional: bool = False
 
 
 class DeclaredParams(Params):
     """Params with a setter and a getter each, and keyword arguments, from their declarations."""
 
     declared: tuple[Declared, ...] = ()
+
+    if TYPE_CHECKING:  # setters and getters, which a type checker cannot see
+
+        def __getattr__(self, name: str) -> Any: ...
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -56,7 +64,17 @@ class DeclaredParams(Params):
                 f"{type(self).__name__} has no Param {', '.join(map(repr, unknown))}; "
                 f"it has {', '.join(sorted(known))}."
             )
-        self._set(**params)
+        return self._set(**params)
+
+    def _set(self: Stage, **params: Any) -> Stage:
+        required = {d.name for d in self.declared if d.default is not None and not d.optional}
+        for name, value in params.items():
+            if value is None and name in required:
+                raise TypeError(f"{name} may not be None.")
+            try:
+                super()._set(**{name: value})
+            except ValueError as error:
+                raise ValueError(f"{name}: {error}.") from None
         return self
 
 
@@ -72,8 +90,7 @@ def with_signature(cls: type[Stage]) -> type[Stage]:
 
 def _setter(name: str) -> Callable[[Any, Any], Any]:
     def set_param(self: DeclaredParams, value: Any) -> DeclaredParams:
-        self._set(**{name: value})
-        return self
+        return self._set(**{name: value})
 
     set_param.__doc__ = f"Set `{name}`."
     return set_param
@@ -87,7 +104,7 @@ def _getter(name: str) -> Callable[[Any], Any]:
     return get_param
 
 
-# What a value may be. `_set` lets None pass, so None always means "not set".
+# What a value may be.
 
 
 def text(value: Any) -> str:
@@ -109,7 +126,7 @@ def boolean(value: Any) -> bool:
 
 
 def numbers(value: Any) -> list[float]:
-    return [number()(v) for v in value]
+    return [number(0)(v) for v in value]
 
 
 def choice(*allowed: str) -> Callable[[Any], str]:
@@ -123,9 +140,9 @@ def choice(*allowed: str) -> Callable[[Any], str]:
 
 def integer(low: float = -math.inf, high: float = math.inf) -> Callable[[Any], int]:
     def convert(value: Any) -> int:
-        if isinstance(value, bool) or not hasattr(value, "__index__"):
-            if not (isinstance(value, float) and value.is_integer()):
-                raise TypeError(f"an integer is needed, got {value!r}")
+        whole = hasattr(value, "__index__") or (isinstance(value, float) and value.is_integer())
+        if isinstance(value, bool) or not whole:
+            raise TypeError(f"an integer is needed, got {value!r}")
         return int(_within(value, low, high))
 
     return convert
@@ -141,9 +158,9 @@ def number(low: float = -math.inf, high: float = math.inf) -> Callable[[Any], fl
 
 
 def _within(value: Any, low: float, high: float) -> Any:
-    if not low <= value <= high:
+    if not low <= value <= high or math.isinf(value):
         bounds = f"at least {low:g}" if high == math.inf else f"from {low:g} to {high:g}"
-        raise ValueError(f"a number {bounds} is needed, got {value!r}")
+        raise ValueError(f"a finite number {bounds} is needed, got {value!r}")
     return value
 
 
@@ -214,7 +231,7 @@ THRESHOLDS = Declared(
     "thresholds",
     None,
     numbers,
-    "one positive number per class: predict the class with the largest probability / threshold",
+    "one number per class: predict the class with the largest probability / threshold",
 )
 CLASS_WEIGHT = Declared(
     "classWeight",
@@ -230,7 +247,9 @@ CONTRIBUTIONS_COL = Declared(
     "output: what each tree adds to the score, an array with one value per tree (several classes: "
     "one array per tree); '' for none",
 )
-MAX_SPLITS = Declared("maxSplits", 12, integer(0), "splits in all trees together; None: no limit")
+MAX_SPLITS = Declared(
+    "maxSplits", 12, integer(0), "splits in all trees together; None: no limit", optional=True
+)
 MAX_TREES = Declared("maxTrees", None, integer(1), "trees; 1 grows CART; None: no limit")
 MAX_DEPTH = Declared("maxDepth", None, integer(1), "depth of a tree; None: no limit")
 MAX_BINS = Declared("maxBins", 255, integer(2, 255), "bins per feature, without the missing one")

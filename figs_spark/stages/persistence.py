@@ -2,7 +2,8 @@
 
 A stage is a directory: `metadata` (uid and Params, in the form of Spark ML) and, for a model,
 `model` with versioned JSON. Both are one line of text each, written by Spark itself, so every
-store that Spark reaches will do. `metadata` comes last: a directory without it is incomplete.
+store that Spark reaches will do. The directory is taken first, by an empty file, so that what was
+there is an error or, on request, removed. `metadata` comes last: without it the rest is incomplete.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 from pyspark.ml.param import Params
 from pyspark.ml.util import MLReadable, MLReader, MLWritable, MLWriter
 from pyspark.sql import SparkSession
+from pyspark.sql.utils import is_remote
 
 PACKAGE = "figs_spark"
 
@@ -43,13 +45,11 @@ class StageWriter(MLWriter):
 
     def save(self, path: str) -> None:
         spark, contents = _session(self), self.stage._contents()
+        metadata = _metadata(self.stage, spark.version)
+        _write(spark, path, [], "overwrite" if self.shouldOverwrite else "error")
         if contents is not None:
-            self._write(spark, f"{path}/model", json.dumps(contents, allow_nan=False))
-        self._write(spark, f"{path}/metadata", json.dumps(_metadata(self.stage, spark.version)))
-
-    def _write(self, spark: SparkSession, path: str, line: str) -> None:
-        frame = spark.createDataFrame([(line,)], "value string").coalesce(1)
-        frame.write.mode("overwrite" if self.shouldOverwrite else "error").text(path)
+            _write(spark, f"{path}/model", [json.dumps(contents, allow_nan=False)])
+        _write(spark, f"{path}/metadata", [json.dumps(metadata, allow_nan=False)])
 
 
 class StageReader(MLReader[Any]):
@@ -61,18 +61,19 @@ class StageReader(MLReader[Any]):
         spark = _session(self)
         metadata = _json(spark, f"{path}/metadata")
         expected = _class_name(self.cls)
-        found = metadata.get("class")
+        found = metadata.get("class", "file without the entry 'class'")
         if found != expected:
             raise ValueError(
                 f"{path} holds a {found}, not a {expected}. Load it with the class that saved it."
             )
         stage = self.cls()
         try:
-            stage._resetUid(metadata["uid"])  # type: ignore[attr-defined]
+            stage._resetUid(metadata["uid"])
             stage._setDefault(**metadata["defaultParamMap"])
             stage._set(**metadata["paramMap"])
         except (KeyError, AttributeError, TypeError, ValueError) as error:
-            raise ValueError(f"{path}/metadata is damaged: {error}.") from error
+            what = f"the entry {error} is missing" if isinstance(error, KeyError) else str(error)
+            raise ValueError(f"{path}/metadata is damaged: {what}.") from error
         if stage._contents() is not None:
             stage._set_contents(_json(spark, f"{path}/model"), f"{path}/model")
         return stage
@@ -94,6 +95,11 @@ def _class_name(cls: type) -> str:
     return f"{PACKAGE}.{cls.__name__}"
 
 
+def _write(spark: SparkSession, path: str, lines: list[str], mode: str = "error") -> None:
+    frame = spark.createDataFrame([(line,) for line in lines], "value string")
+    frame.coalesce(1).write.mode(mode).text(path)
+
+
 def _json(spark: SparkSession, path: str) -> dict[str, Any]:
     try:
         lines = [row[0] for row in spark.read.text(path).collect()]
@@ -111,10 +117,8 @@ def _json(spark: SparkSession, path: str) -> dict[str, Any]:
 def _session(io: MLWriter | MLReader[Any]) -> SparkSession:
     if io._sparkSession is not None:
         return io._sparkSession
-    from pyspark.sql.utils import is_remote
-
     if is_remote():
         from pyspark.sql.connect.session import SparkSession as ConnectSession
 
-        return ConnectSession.getActiveSession()  # type: ignore[return-value]
-    return SparkSession.builder.getOrCreate()
+        return ConnectSession.builder.getOrCreate()  # type: ignore[return-value]
+    return SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()

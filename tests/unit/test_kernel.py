@@ -1,0 +1,159 @@
+"""The compiled kernel and the plain one against loops that spell out what they add up."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from figs_spark.engine import jit, kernel
+from figs_spark.engine.histograms import CODES, Layout, Program, Rows, Sums, accumulate
+
+seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
+
+
+def random_rows(random: np.random.Generator, count: int, layout: Layout) -> Rows:
+    """With counts, rows have weights of their own and may be left out; else each counts as 1."""
+    widths, shape = np.array(layout.widths), (count, len(layout.widths))
+    codes = (random.random(shape) * widths).astype(np.uint8)
+    target = random.normal(size=(count, layout.outputs))
+    kept = (random.random(count) < 0.8).astype(float)
+    weight = kept * random.uniform(0.1, 3, count) if layout.counted else kept
+    return Rows(codes, target, weight, kept)
+
+
+def random_program(random: np.random.Generator, layout: Layout, trees: int) -> Program:
+    """Random trees; every leaf and the root may have a slot, in no particular order."""
+    features = len(layout.widths)
+    roots: list[int] = []
+    tree: list[int] = []
+    left: list[int] = []
+    right: list[int] = []
+    for k in range(trees):
+        roots.append(len(left))
+        leaves = [len(left)]
+        tree, left, right = [*tree, k], [*left, -1], [*right, -1]
+        for _ in range(random.integers(0, 5)):
+            node = leaves.pop(random.integers(len(leaves)))
+            left[node], right[node] = len(left), len(left) + 1
+            leaves += [left[node], right[node]]
+            tree, left, right = [*tree, k, k], [*left, -1, -1], [*right, -1, -1]
+    count = len(left)
+    grown = int(random.integers(-1, trees))
+    at = random.permutation(np.flatnonzero(np.array(left, int) < 0))
+    full, change = np.full(count, -1, np.int32), np.full(count, -1, np.int32)
+    asked = at[: random.integers(0, len(at) + 1)]
+    full[asked] = np.arange(len(asked))
+    if grown >= 0:
+        others = [leaf for leaf in at if tree[leaf] != grown]
+        change[others] = np.arange(len(others))
+    chosen = random.choice(features, random.integers(1, features + 1), replace=False)
+    return Program(
+        features=np.sort(chosen).astype(np.int32),
+        roots=np.array(roots, np.int32),
+        feature=random.integers(0, features, count).astype(np.int32),
+        left=np.array(left, np.int32),
+        right=np.array(right, np.int32),
+        tree=np.array(tree, np.int32),
+        goes_left=random.integers(0, 2, (count, CODES)).astype(np.uint8),
+        value=random.normal(size=(count, layout.outputs)),
+        moved=random.integers(0, 2, count).astype(np.uint8),
+        delta=random.normal(size=(count, layout.outputs)),
+        full_slot=full,
+        change_slot=change,
+        root_slot=len(asked) if random.random() < 0.5 else -1,
+        grown=grown,
+    )
+
+
+def add_up_row_by_row(rows: Rows, program: Program, layout: Layout) -> Sums:
+    sums = Sums.zeros(program, layout)
+    offsets = layout.subset(program.features).offsets.astype(int)
+    for codes, target, weight, count in zip(
+        rows.codes, rows.target, rows.weight, rows.count, strict=True
+    ):
+        leaves = []
+        for node in program.roots:
+            while program.left[node] >= 0:
+                side = program.goes_left[node, codes[program.feature[node]]]
+                node = program.left[node] if side else program.right[node]
+            leaves.append(node)
+        if count == 0 or (program.grown >= 0 and not program.moved[leaves[program.grown]]):
+            continue
+        residual = target - sum(program.value[leaf] for leaf in leaves)
+        sums.squares[0] += weight * residual @ residual
+        added = [*(weight * residual), weight] + [count] * layout.counted
+        bins = offsets[:-1] + codes[program.features]
+        if program.root_slot >= 0:
+            sums.full[program.root_slot, bins] += added
+        for leaf in leaves:
+            if program.full_slot[leaf] >= 0:
+                sums.full[program.full_slot[leaf], bins] += added
+            if program.change_slot[leaf] >= 0:
+                moved_by = program.delta[leaves[program.grown]]
+                sums.change[program.change_slot[leaf], bins] -= weight * moved_by
+    return sums
+
+
+@given(
+    random=seeds,
+    count=st.sampled_from([0, 1, 30]),
+    features=st.integers(1, 4),
+    outputs=st.integers(1, 3),
+    trees=st.integers(0, 3),
+    counted=st.booleans(),
+)
+@settings(max_examples=150, deadline=None)
+def test_both_kernels_equal_plain_loops(
+    random: np.random.Generator, count: int, features: int, outputs: int, trees: int, counted: bool
+) -> None:
+    layout = Layout(tuple(random.integers(2, 7, features)), outputs, counted)
+    rows, program = random_rows(random, count, layout), random_program(random, layout, trees)
+    expected = add_up_row_by_row(rows, program, layout)
+    for numba in ("1", "0"):
+        found = Sums.zeros(program, layout)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("FIGS_SPARK_NUMBA", numba)
+            accumulate(rows, program, layout, found)
+        for mine, theirs in zip(found.arrays(), expected.arrays(), strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=1e-12, atol=1e-12)
+
+
+def test_more_rows_than_a_chunk() -> None:
+    random = np.random.default_rng(0)
+    layout = Layout((256, 3), 1, True)
+    rows = random_rows(random, 2 * kernel.CHUNK + 5, layout)
+    program = random_program(random, layout, 2)
+    found = Sums.zeros(program, layout)
+    accumulate(rows, program, layout, found)
+    expected = add_up_row_by_row(rows, program, layout)
+    for mine, theirs in zip(found.arrays(), expected.arrays(), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-9)
+
+
+def test_sums_survive_being_flat() -> None:
+    random = np.random.default_rng(1)
+    layout = Layout((3, 4), 2, True)
+    program = random_program(random, layout, 3)
+    sums = Sums.zeros(program, layout)
+    for array in sums.arrays():
+        array += random.normal(size=array.shape)
+    again = Sums.zeros(program, layout)
+    again.fill(sums.flat())
+    for mine, theirs in zip(again.arrays(), sums.arrays(), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    again.add(sums)
+    np.testing.assert_array_equal(again.flat(), 2 * sums.flat())
+
+
+def test_without_numba_the_plain_kernel_runs_with_one_warning(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(jit, "numba", None)
+    monkeypatch.setattr(jit, "_warned", False)
+    assert not jit.available()
+    assert not jit.available()
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "numba is not installed" in caplog.text
+    assert jit.compiled(len) is len

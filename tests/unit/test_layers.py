@@ -1,0 +1,75 @@
+"""Imports run one way: jobs, notebooks -> stages -> engine -> treesum; and DataFrames only."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = sorted((ROOT / "figs_spark").rglob("*.py"))
+LAYERS = ("treesum", "engine", "stages")  # each may import itself and those before it
+FORBIDDEN = {"rdd", "sparkContext", "_sc", "_jsc", "_jvm", "_jdf", "_jsparkSession", "broadcast"}
+
+
+def parsed(path: Path) -> Iterator[ast.AST]:
+    return ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+
+
+def imports(path: Path) -> set[str]:
+    """Full names of the modules that a file imports, at the top and inside functions."""
+    found: set[str] = set()
+    for node in parsed(path):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def attributes(path: Path) -> set[str]:
+    names = {node.attr for node in parsed(path) if isinstance(node, ast.Attribute)}
+    return names | {str(node.value) for node in parsed(path) if isinstance(node, ast.Constant)}
+
+
+def begins(name: str, *modules: str) -> bool:
+    return any(name == module or name.startswith(f"{module}.") for module in modules)
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_a_layer_imports_none_above_it(layer: str) -> None:
+    files = [path for path in PACKAGE if path.parent.name == layer]
+    allowed = [f"figs_spark.{name}" for name in LAYERS[: LAYERS.index(layer) + 1]]
+    own = {name for path in files for name in imports(path) if begins(name, "figs_spark")}
+    assert files
+    assert {name for name in own if not begins(name, *allowed)} == set()
+
+
+@pytest.mark.parametrize(
+    ("files", "modules"),
+    [
+        ("treesum/[!e]*.py", ["pyspark"]),  # all but the expressions
+        ("engine/*.py", ["pyspark.ml"]),
+        ("engine/histograms.py", ["pyspark"]),
+        ("engine/kernel.py", ["pyspark"]),
+        ("engine/splitting.py", ["pyspark"]),
+        ("**/*.py", ["jobs", "conf", "tests", "sklearn", "imodels"]),
+    ],
+)
+def test_what_is_not_imported(files: str, modules: list[str]) -> None:
+    paths = list((ROOT / "figs_spark").glob(files))
+    assert paths
+    for path in paths:
+        assert {name for name in imports(path) if begins(name, *modules)} == set(), path
+
+
+@pytest.mark.parametrize("path", PACKAGE, ids=lambda path: str(path.relative_to(ROOT)))
+def test_neither_rdds_nor_handles_of_the_virtual_machine(path: Path) -> None:
+    assert attributes(path) & FORBIDDEN == set()
+
+
+def test_the_package_loads_no_spark_before_a_stage_is_asked_for() -> None:
+    assert not any(begins(name, "pyspark") for name in imports(ROOT / "figs_spark/__init__.py"))
