@@ -92,4 +92,6 @@ def assert_same_steps(found: Sequence[Step], expected: Sequence[Step]) -> None:
 
 def assert_same_model(found: TreeSum, expected: TreeSum) -> None:
     assert_same_steps(steps(found), steps(expected))
+    mine, theirs = ([(s.categories, s.listed_left) for s in m.splits] for m in (found, expected))
+    assert mine == theirs
     np.testing.assert_allclose(found.losses, expected.losses, rtol=1e-9, atol=1e-12)

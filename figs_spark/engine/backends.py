@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import chain
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -20,8 +21,8 @@ from pyspark.sql import DataFrame
 from figs_spark.engine import blocks as records
 from figs_spark.engine import compat
 from figs_spark.engine.blocks import Block, Target
-from figs_spark.engine.histograms import Floats, Layout, Program, Sums, accumulate
-from figs_spark.engine.weights import OwnWeights
+from figs_spark.engine.histograms import Floats, Layout, Program, Rows, Sums, accumulate
+from figs_spark.engine.weights import Weights
 
 BATCH_BYTES = 4 << 20  # packed bytes that go to a Python worker in one Arrow batch
 COLLECT_BYTES = 64 << 20  # partial sums that the driver takes in one step
@@ -33,10 +34,16 @@ Programs = Sequence[tuple[int, Program]]
 Work = Callable[[Iterator[Block]], Floats]  # some blocks -> a flat array; the arrays add up
 
 
+class Accumulates(Protocol):
+    """All that growing asks for."""
+
+    def accumulate(self, programs: Programs) -> list[Sums]: ...
+
+
 class Backend(ABC):
     """Packed rows, and the passes over them."""
 
-    def __init__(self, layout: Layout, weights: OwnWeights):
+    def __init__(self, layout: Layout, weights: Weights):
         self.layout, self.weights = layout, weights
 
     @abstractmethod
@@ -55,7 +62,7 @@ class Backend(ABC):
 
 
 def add_blocks(
-    blocks: Iterator[Block], programs: Programs, layout: Layout, weights: OwnWeights
+    blocks: Iterator[Block], programs: Programs, layout: Layout, weights: Weights
 ) -> Floats:
     totals = [Sums.zeros(program, layout) for _, program in programs]
     for block in blocks:
@@ -67,7 +74,7 @@ def add_blocks(
 class DriverBackend(Backend):
     """Blocks in the memory of the driver; each pass is shared by threads."""
 
-    def __init__(self, blocks: Sequence[Block], layout: Layout, weights: OwnWeights):
+    def __init__(self, blocks: Sequence[Block], layout: Layout, weights: Weights):
         super().__init__(layout, weights)
         threads = max(1, min(len(blocks), os.cpu_count() or 1))
         self.parts = [blocks[k::threads] for k in range(threads)]
@@ -77,6 +84,25 @@ class DriverBackend(Backend):
             return work(iter(self.parts[0]))
         with ThreadPoolExecutor(len(self.parts)) as pool:
             return np.sum(list(pool.map(lambda part: work(iter(part)), self.parts)), axis=0)
+
+    def alone(self, member: int) -> OneModel:
+        """The rows for one model of many, which then grow side by side."""
+        blocks = chain.from_iterable(self.parts)
+        return OneModel([self.weights.rows(block, member) for block in blocks], self.layout)
+
+
+class OneModel:
+    """Rows with the weights of one model, drawn once for all its passes; one thread."""
+
+    def __init__(self, rows: Sequence[Rows], layout: Layout):
+        self.rows, self.layout = rows, layout
+
+    def accumulate(self, programs: Programs) -> list[Sums]:
+        ((_, program),) = programs
+        sums = Sums.zeros(program, self.layout)
+        for rows in self.rows:
+            accumulate(rows, program, self.layout, sums)
+        return [sums]
 
 
 class ClusterBackend(Backend):
@@ -92,7 +118,7 @@ class ClusterBackend(Backend):
         partitions: int,
         block_bytes: int,
         layout: Layout,
-        weights: OwnWeights,
+        weights: Weights,
     ):
         super().__init__(layout, weights)
         self.frame, self.partitions = frame, partitions

@@ -124,8 +124,8 @@ class Bins:
         split = Split(feature, step, found.gain, found.missing_left, None, names, listed_left)
         return split, goes_left
 
-    # All features in a row, as the kernel takes them. Feature j has its edges from starts[j] on and,
-    # since each has one value more than edges, its values from starts[j] + j on.
+    # All features in a row, as the kernel takes them. Feature j has its edges from starts[j] on;
+    # its values, one more than edges, from starts[j] + j on.
 
     @cached_property
     def _edges(self) -> Floats:

@@ -7,7 +7,7 @@ only where there are any.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,10 @@ class Target:
         return self.classes if self.classes > 2 else 1
 
     @property
+    def dtype(self) -> Any:
+        return np.uint8 if self.classes else np.float64
+
+    @property
     def centres(self) -> Floats:
         return np.full(self.outputs, self.centre)
 
@@ -45,7 +49,7 @@ class Target:
         """As the kernel takes it, (rows, outputs)."""
         if self.classes > 2:
             return np.eye(self.classes)[stored]
-        return stored.astype(np.float64).reshape(-1, 1)
+        return stored.astype(np.float64, copy=False).reshape(-1, 1)
 
 
 @dataclass(frozen=True)
@@ -56,40 +60,39 @@ class Block:
     codes: NDArray[np.uint8]  # (rows, features)
     target: NDArray[Any]  # (rows,) uint8 or float64
     weight: Floats | None = None  # (rows,)
-    held: NDArray[np.uint8] | None = None  # (rows,) the model that does not train on the row
+    held: NDArray[np.uint8] | None = None  # the model that does not train on the row
+    count: Floats | None = None  # how many equal rows of the input the row stands for
+    ids: NDArray[np.int64] | None = None  # what random weights are drawn by, instead of numbers
 
     def __len__(self) -> int:
         return len(self.codes)
 
-    @property
-    def nbytes(self) -> int:
-        arrays = (self.codes, self.target, self.weight, self.held)
-        return sum(array.nbytes for array in arrays if array is not None)
 
-
-# One record per block, and one per partition with a report.
-SCHEMA = (
-    "first bigint, rows int, codes binary, target binary, weight binary, held binary, report string"
-)
+# One record per block, and one per partition with a report. Arrays are kept as bytes.
+DTYPES = {
+    "codes": CODE_DTYPE,
+    "target": None,  # see Target
+    "weight": np.float64,
+    "held": np.uint8,
+    "count": np.float64,
+    "ids": np.int64,
+}
+SCHEMA = f"first bigint, {', '.join(f'{name} binary' for name in DTYPES)}, report string"
 ARROW = pa.schema(
     [
         ("first", pa.int64()),
-        ("rows", pa.int32()),
-        ("codes", pa.binary()),
-        ("target", pa.binary()),
-        ("weight", pa.binary()),
-        ("held", pa.binary()),
+        *((name, pa.binary()) for name in DTYPES),
         ("report", pa.string()),
     ]
 )
 
 
 def to_record(block: Block) -> pa.RecordBatch:
-    arrays: dict[str, Any] = {"first": block.first, "rows": len(block), "report": None}
-    for field in fields(Block)[1:]:
-        array = getattr(block, field.name)
-        arrays[field.name] = None if array is None else np.ascontiguousarray(array).tobytes()
-    return pa.RecordBatch.from_pylist([arrays], schema=ARROW)
+    record: dict[str, Any] = {"first": block.first}
+    for name in DTYPES:
+        array = getattr(block, name)
+        record[name] = None if array is None else array.tobytes()
+    return pa.RecordBatch.from_pylist([record], schema=ARROW)
 
 
 def report_record(report: str) -> pa.RecordBatch:
@@ -99,23 +102,18 @@ def report_record(report: str) -> pa.RecordBatch:
 def from_records(batches: Iterable[pa.RecordBatch], target: Target) -> Iterator[Block]:
     """The blocks of records, without a copy; reports are passed over."""
     for batch in batches:
-        columns = {name: batch.column(name) for name in batch.schema.names}
+        columns = {name: batch.column(name) for name in ("first", *DTYPES)}
         for k in range(batch.num_rows):
             if columns["codes"][k].is_valid:
                 yield _block({name: column[k] for name, column in columns.items()}, target)
 
 
 def _block(record: dict[str, Any], target: Target) -> Block:
-    rows = record["rows"].as_py()
-
-    def array(name: str, dtype: Any) -> Any:
-        scalar = record[name]
-        return np.frombuffer(scalar.as_buffer(), dtype) if scalar.is_valid else None
-
-    return Block(
-        first=record["first"].as_py(),
-        codes=array("codes", CODE_DTYPE).reshape(rows, -1),
-        target=array("target", np.uint8 if target.classes else np.float64),
-        weight=array("weight", np.float64),
-        held=array("held", np.uint8),
-    )
+    arrays = {
+        name: np.frombuffer(record[name].as_buffer(), dtype or target.dtype)
+        for name, dtype in DTYPES.items()
+        if record[name].is_valid
+    }
+    rows = len(arrays["target"])
+    arrays["codes"] = arrays["codes"].reshape(rows, -1)
+    return Block(record["first"].as_py(), **arrays)

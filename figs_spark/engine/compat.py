@@ -44,7 +44,7 @@ def arrow_batches(spark: SparkSession, rows: int) -> Iterator[None]:
     try:
         yield
     finally:
-        spark.conf.set(BATCH_ROWS, before)
+        spark.conf.set(BATCH_ROWS, str(before))
 
 
 def parallelism(spark: SparkSession) -> int:

@@ -31,7 +31,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from figs_spark.engine.backends import Backend
+from figs_spark.engine.backends import Accumulates
 from figs_spark.engine.binning import Bins
 from figs_spark.engine.histograms import CODES, Floats, Layout, Program, Sums
 from figs_spark.engine.splitting import Cuts, Found, Limits
@@ -60,7 +60,9 @@ class Settings:
 
 
 def grow(
-    growths: Sequence[Growth], backend: Backend, progress: Callable[[int], None] = lambda n: None
+    growths: Sequence[Growth],
+    backend: Accumulates,
+    progress: Callable[[int], None] = lambda n: None,
 ) -> list[TreeSum]:
     """Grow all models, one pass over the rows per greedy step."""
     active = [growth for growth in growths if not growth.done]
@@ -109,6 +111,12 @@ class Growth:
         self._random = np.random.default_rng([settings.seed % 2**64, member])
         self._features = self._draw(settings.features_per_step)
         self._started = time.perf_counter()
+
+    @property
+    def histogram_bytes(self) -> int:
+        """What the histograms of one step take, about, when the model is large."""
+        per_leaf = self.layout.subset(self._features).size * self.layout.channels * 8
+        return per_leaf * ((self.settings.max_splits or 64) + 2)
 
     # What the next pass shall add up
 
@@ -286,7 +294,8 @@ class Growth:
         lowered = sum(float(side.g @ side.mean) for side in (found.left, found.right))
         self.losses.append(max(self.losses[-1] - lowered / self.weight, 0.0))
         self._last = leaf
-        log.info(
+        log.log(
+            logging.DEBUG if self.member else logging.INFO,
             "split %d: tree %d, %s, gain %.6g, %.2f s",
             self.steps + 1,
             node.tree + 1,

@@ -139,12 +139,12 @@ class Sums:
 
 def accumulate(rows: Rows, program: Program, layout: Layout, sums: Sums) -> None:
     """Add these rows to `sums`."""
-    run = kernel.accumulate if jit.available() else kernel.accumulate_plain
+    run: Any = kernel.accumulate if jit.available() else kernel.accumulate_plain
     part = layout.subset(program.features)
     bins = rows.codes if part is layout else np.take(rows.codes, program.features, axis=1)
     inputs = (rows.codes, bins, rows.target, rows.weight, rows.count)
     run(
-        *map(_read_only, inputs),
+        *(_read_only(array) for array in inputs),
         part.offsets,
         program.roots,
         program.feature,

@@ -33,10 +33,10 @@ def compiled(function: Function) -> Function:
         return function
     options = {"nogil": True, "cache": True, "error_model": "numpy"}
     try:
-        return numba.njit(**options)(function)  # type: ignore[no-any-return]
+        return numba.njit(**options)(function)
     except RuntimeError:  # read-only installation, zip file, no home directory
         numba.config.CACHE_DIR = os.path.join(tempfile.gettempdir(), "figs_spark_numba")
-        return numba.njit(**options)(function)  # type: ignore[no-any-return]
+        return numba.njit(**options)(function)
 
 
 _warned = False

@@ -147,12 +147,12 @@ def accumulate_plain(
 ):  # fmt: skip
     leaves = np.empty((len(roots), len(codes)), dtype=np.int32)
     for k, root in enumerate(roots):
-        node = np.full(len(codes), root, dtype=np.int32)
-        while (inner := left[node] >= 0).any():
-            at = node[inner]
-            side = goes_left[at, codes[inner, feature[at]]]
-            node[inner] = np.where(side, left[at], right[at])
-        leaves[k] = node
+        at = np.full(len(codes), root, dtype=np.int32)
+        while (inner := left[at] >= 0).any():
+            here = at[inner]
+            side = goes_left[here, codes[inner, feature[here]]]
+            at[inner] = np.where(side, left[here], right[here])
+        leaves[k] = at
     kept = count > 0
     if grown >= 0:
         kept &= moved[leaves[grown]] != 0

@@ -11,10 +11,12 @@ however rare.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -32,8 +34,11 @@ from figs_spark.treesum import Feature
 
 SAMPLE_ROWS = 200_000
 SAMPLE_VALUES = 1 << 24  # at most this many numbers of the source come to the driver
+MANY = 1 << 20  # partitions, where their number is not known: more than there are cores
 HASHED_FEATURES = 8  # tell rows apart, when some are drawn
 UNSEEN = 1024  # values without a bin that a partition reports per feature, at most
+
+log = logging.getLogger("figs_spark")
 
 
 @dataclass(frozen=True)
@@ -41,7 +46,8 @@ class Table:
     """What the engine trains on.
 
     `frame` has the columns x (array<double>, null or NaN is missing), y (double) and, where there
-    are any, w (double, > 0) and held (int, the model that does not train on the row, else 255).
+    are any, w (double, > 0), held (int, the model that does not train on the row, else 255), id
+    (bigint, what random weights are drawn by) and n (how many equal rows the row stands for).
     A feature with categories () is numeric and categorical: its values are found here.
     """
 
@@ -50,6 +56,7 @@ class Table:
     target: Target
     rows: int
     partitions: int
+    mergeable: bool = True  # whether equal rows may become one; not where each is drawn by itself
 
     @property
     def weighted(self) -> bool:
@@ -72,8 +79,11 @@ class Table:
         return self.block_rows * len(self.features)
 
 
-def read_bins(table: Table, max_bins: int) -> Bins:
-    """Bins from a sample of the rows, or from all where they are few."""
+def read_bins(table: Table, max_bins: int) -> tuple[Bins, Table]:
+    """Bins from a sample of the rows, or from all where they are few.
+
+    Where the sample has many equal rows, they are merged in the table that comes back.
+    """
     width = len(table.features)
     wanted = min(SAMPLE_ROWS, max(1, SAMPLE_VALUES // width))
     share = wanted / table.rows
@@ -84,7 +94,19 @@ def read_bins(table: Table, max_bins: int) -> Bins:
         sample = _read_sample(table, _hash_sample(table.frame, share, some))
         if _distinct(sample[:, some]) < len(sample) / 2:
             sample = _read_sample(table, _hash_sample(table.frame, share, None))
-    return make_bins(sample, table.features, max_bins)
+        if table.mergeable and table.target.classes and _distinct(sample) < len(sample) / 10:
+            table = _merged(table)
+    return make_bins(sample, table.features, max_bins), table
+
+
+def _merged(table: Table) -> Table:
+    """Equal rows as one row that stands for all of them."""
+    keys = [name for name in table.frame.columns if name != "w"]
+    sums = [F.count(F.lit(1)).cast("double").alias("n")]
+    if table.weighted:
+        sums.append(F.sum("w").alias("w"))
+    log.info("equal rows are merged")
+    return replace(table, frame=table.frame.groupBy(*keys).agg(*sums), partitions=MANY)
 
 
 def _hash_sample(frame: DataFrame, share: float, features: list[int] | None) -> DataFrame:
@@ -125,7 +147,7 @@ def pack_here(table: Table, max_bins: int) -> tuple[Bins, list[Block]]:
 
 def collect_packed(table: Table, max_bins: int) -> tuple[Bins, list[Block]]:
     """Pack on the executors and collect the blocks."""
-    bins = read_bins(table, max_bins)
+    bins, table = read_bins(table, max_bins)
     while True:
         with compat.arrow_batches(table.frame.sparkSession, table.block_rows):
             arrow = compat.to_arrow(_packed_frame(table, bins))
@@ -141,7 +163,7 @@ def packed_on_cluster(
     table: Table, max_bins: int, partitions: int, work_dir: str | None
 ) -> Iterator[tuple[Bins, DataFrame]]:
     """Pack on the executors and keep the blocks there, in about as many partitions as cores."""
-    bins = read_bins(table, max_bins)
+    bins, table = read_bins(table, max_bins)
     with ExitStack() as kept:
         while True:
             with compat.arrow_batches(table.frame.sparkSession, table.block_rows):
@@ -217,17 +239,17 @@ def _matrix(column: pa.Array | pa.ChunkedArray, features: int) -> Floats:
 def _block(
     first: int, codes: NDArray[np.uint8], columns: pa.RecordBatch | pa.Table, target: Target
 ) -> Block:
-    def numbers(name: str) -> Floats | None:
+    def numbers(name: str, dtype: Any) -> Any:
         if name not in columns.schema.names:
             return None
-        return columns.column(name).to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
+        return columns.column(name).to_numpy(zero_copy_only=False).astype(dtype, copy=False)
 
-    labels, held = numbers("y"), numbers("held")
-    assert labels is not None
     return Block(
         first=first,
         codes=codes,
-        target=target.store(labels),
-        weight=numbers("w"),
-        held=None if held is None else held.astype(np.uint8),
+        target=target.store(numbers("y", np.float64)),
+        weight=numbers("w", np.float64),
+        held=numbers("held", np.uint8),
+        count=numbers("n", np.float64),
+        ids=numbers("id", np.int64),
     )

@@ -13,7 +13,7 @@ import numpy as np
 from figs_spark.engine.blocks import Block, Target
 from figs_spark.engine.growing import Growth
 from figs_spark.engine.histograms import CODES, Floats, Ints, NDArray
-from figs_spark.engine.weights import OwnWeights
+from figs_spark.engine.weights import OwnWeights, Weights
 
 
 @dataclass(frozen=True)
@@ -70,9 +70,7 @@ class Path:
             yield score
 
 
-def held_losses(
-    blocks: Iterator[Block], paths: Sequence[Path], weights: OwnWeights
-) -> Floats:
+def held_losses(blocks: Iterator[Block], paths: Sequence[Path], weights: Weights) -> Floats:
     """Per path: the weight of the held rows, then the sum of w * loss after 0, 1, 2, ... splits."""
     totals = [np.zeros(2 + len(path)) for path in paths]
     for block in blocks:
@@ -83,6 +81,34 @@ def held_losses(
                 loss = ((rows.target - probabilities(score, weights.target)) ** 2).sum(axis=1)
                 total[1 + k] += rows.weight @ loss
     return np.concatenate(totals)
+
+
+OUT_OF_BAG_SUMS = 6
+
+
+def out_of_bag_sums(blocks: Iterator[Block], paths: Sequence[Path], weights: Weights) -> Floats:
+    """Over the rows that some model left out, each predicted by the mean of those models: sums of
+    w, w y, w y^2, w * squared error, w where the predicted class is right, and the rows."""
+    sums = np.zeros(OUT_OF_BAG_SUMS)
+    target = weights.target
+    for block in blocks:
+        total = np.zeros((len(block), target.outputs))
+        times = np.zeros(len(block))
+        for path in paths:
+            *_, score = path.scores(block.codes)
+            held = weights.held_rows(block, path.member).count > 0
+            total[held] += probabilities(score[held], target)
+            times += held
+        seen = times > 0
+        own = OwnWeights(target).rows(block, 0)
+        w, y = own.weight[seen], own.target[seen]
+        mean = total[seen] / times[seen, None]
+        right = (mean[:, 0] > 0.5) == (y[:, 0] > 0.5)
+        if target.outputs > 1:
+            right = np.argmax(mean, axis=1) == np.argmax(y, axis=1)
+        squares = ((y - mean) ** 2).sum(axis=1)
+        sums += [w.sum(), w @ y[:, 0], w @ y[:, 0] ** 2, w @ squares, w @ right, seen.sum()]
+    return sums
 
 
 def probabilities(score: Floats, target: Target) -> Floats:

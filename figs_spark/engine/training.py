@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -12,6 +14,7 @@ import numpy as np
 from figs_spark.engine import compat
 from figs_spark.engine.backends import Backend, ClusterBackend, DriverBackend
 from figs_spark.engine.binning import Bins
+from figs_spark.engine.blocks import Target
 from figs_spark.engine.growing import Growth, Settings, grow
 from figs_spark.engine.histograms import Floats, Layout
 from figs_spark.engine.packing import (
@@ -21,12 +24,13 @@ from figs_spark.engine.packing import (
     pack_here,
     packed_on_cluster,
 )
-from figs_spark.engine.paths import Path, held_losses
-from figs_spark.engine.weights import OwnWeights
+from figs_spark.engine.paths import OUT_OF_BAG_SUMS, Path, held_losses, out_of_bag_sums
+from figs_spark.engine.weights import BootstrapWeights, OwnWeights, Weights
 from figs_spark.treesum import TreeSum
 
 AUTO_BYTES = 256 << 20  # packed rows that mode "auto" keeps in the driver
 DRIVER_BYTES = 2 << 30  # packed rows that mode "driver" keeps there
+BATCH_BYTES = 64 << 20  # histograms of the models that grow together on the cluster
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,11 @@ class Plan:
     mode: str = "auto"
     max_bins: int = 255
     work_dir: str | None = None
+
+    def growths(
+        self, bins: Bins, layout: Layout, target: Target, members: Sequence[int]
+    ) -> list[Growth]:
+        return [Growth(bins, layout, self.settings, target.centres, k) for k in members]
 
 
 @dataclass(frozen=True)
@@ -54,22 +63,52 @@ def train(
     progress: Callable[[int], None] = lambda models: None,
 ) -> list[Trained]:
     """Grow one model per member, all over the same packed rows."""
-    with packed(table, plan) as (bins, backend):
-        growths = [
-            Growth(bins, backend.layout, plan.settings, table.target.centres, member)
-            for member in members
-        ]
-        models = grow(growths, backend, progress)
+    with packed(table, plan, OwnWeights(table.target)) as (bins, backend):
+        growths = plan.growths(bins, backend.layout, table.target, members)
+        models = grow_all(growths, backend, progress)
         if "held" not in table.frame.columns:
             return [Trained(model) for model in models]
         losses = _held_losses(backend, [Path.of(growth) for growth in growths])
         return [Trained(model, loss) for model, loss in zip(models, losses, strict=True)]
 
 
+def train_bagged(
+    table: Table,
+    plan: Plan,
+    members: int,
+    weights: BootstrapWeights,
+    out_of_bag: bool,
+    progress: Callable[[int], None] = lambda models: None,
+) -> tuple[list[TreeSum], Floats | None]:
+    """Grow models on bootstrap samples; where asked, the sums that judge them out of bag."""
+    with packed(table, plan, weights) as (bins, backend):
+        growths = plan.growths(bins, backend.layout, table.target, range(members))
+        models = grow_all(growths, backend, progress)
+        if not out_of_bag:
+            return models, None
+        paths = [Path.of(growth) for growth in growths]
+        work = partial(out_of_bag_sums, paths=paths, weights=weights)
+        return models, backend.add_up(work, OUT_OF_BAG_SUMS)
+
+
+def grow_all(
+    growths: Sequence[Growth], backend: Backend, progress: Callable[[int], None]
+) -> list[TreeSum]:
+    """Many models: in the driver side by side, one thread each; on the cluster as batches that
+    share every pass, each no larger than its histograms allow."""
+    if isinstance(backend, DriverBackend) and len(growths) > 1:
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            return list(
+                pool.map(lambda g: grow([g], backend.alone(g.member), progress)[0], growths)
+            )
+    size = max(1, BATCH_BYTES // growths[0].histogram_bytes)
+    batches = [growths[at : at + size] for at in range(0, len(growths), size)]
+    return [model for batch in batches for model in grow(batch, backend, progress)]
+
+
 @contextmanager
-def packed(table: Table, plan: Plan) -> Iterator[tuple[Bins, Backend]]:
+def packed(table: Table, plan: Plan, weights: Weights) -> Iterator[tuple[Bins, Backend]]:
     """The rows packed where the mode says, with their bins; nothing stays when it ends."""
-    weights = OwnWeights(table.target)
     if _in_driver(table, plan.mode):
         small = table.values <= SAMPLE_VALUES
         bins, blocks = (pack_here if small else collect_packed)(table, plan.max_bins)

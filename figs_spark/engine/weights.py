@@ -1,36 +1,103 @@
-"""Which weights each model of a batch gives to the rows of a block."""
+"""Which weights each model of a batch gives to the rows of a block.
+
+Rows that do not train a model may judge it: they are held from it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from figs_spark.engine.blocks import Block, Target
 from figs_spark.engine.histograms import Floats, Rows
 
 
+class Weights(Protocol):
+    """Rows with the weights of one model; a row of weight zero is as if it were not there."""
+
+    @property
+    def target(self) -> Target: ...
+
+    def rows(self, block: Block, member: int) -> Rows:
+        """What the model trains on."""
+
+    def held_rows(self, block: Block, member: int) -> Rows:
+        """What is held from the model, to judge it by."""
+
+
 @dataclass(frozen=True)
 class OwnWeights:
-    """Each row has its own weight, the same in every model. Rows held from a model weigh nothing.
-
-    A row of weight zero is as if it were not there.
-    """
+    """Each row has its own weight, the same in every model that it is not held from."""
 
     target: Target
 
     def rows(self, block: Block, member: int) -> Rows:
-        return self._rows(block, None if block.held is None else block.held != member)
+        return _rows(block, self.target, None if block.held is None else block.held != member)
 
     def held_rows(self, block: Block, member: int) -> Rows:
-        """The rows held from the model, to judge it by."""
-        none = np.zeros(len(block), dtype=bool)
-        return self._rows(block, none if block.held is None else block.held == member)
+        held = np.zeros(len(block), dtype=bool) if block.held is None else block.held == member
+        return _rows(block, self.target, held)
 
-    def _rows(self, block: Block, kept: np.ndarray | None) -> Rows:
-        weight: Floats = np.ones(len(block)) if block.weight is None else block.weight
-        if kept is not None:
-            weight = weight * kept
-        count = weight if block.weight is None else (weight > 0).astype(np.float64)
-        return Rows(block.codes, self.target.matrix(block.target), weight, count)
 
+@dataclass(frozen=True)
+class BootstrapWeights:
+    """Each row counts as often as a bootstrap sample of the model draws it.
+
+    The number is drawn from (seed, model, row) whenever it is needed, and never stored: Poisson
+    with mean `rate`, the limit of drawing with replacement; without replacement 0 or 1.
+    Rows that a sample leaves out are held from its model.
+    """
+
+    target: Target
+    seed: int
+    rate: float = 1.0
+    replacement: bool = True
+
+    def rows(self, block: Block, member: int) -> Rows:
+        return _rows(block, self.target, self.times(block, member))
+
+    def held_rows(self, block: Block, member: int) -> Rows:
+        return _rows(block, self.target, self.times(block, member) == 0)
+
+    def times(self, block: Block, member: int) -> Floats:
+        if not self.replacement and self.rate >= 1:
+            return np.ones(len(block))
+        ids = block.ids
+        if ids is None:
+            ids = block.first + np.arange(len(block), dtype=np.int64)
+        draw = uniform(ids, self.seed, member)
+        if not self.replacement:
+            return (draw < self.rate).astype(np.float64)
+        return np.searchsorted(_poisson_cdf(self.rate), draw, "right").astype(np.float64)
+
+
+def _rows(block: Block, target: Target, times: NDArray[Any] | None) -> Rows:
+    """Weight and count of each row, each taken `times`."""
+    count = np.ones(len(block)) if block.count is None else block.count
+    if times is not None:
+        count = count * times
+    weight = count
+    if block.weight is not None:
+        weight = block.weight if times is None else block.weight * times
+        count = np.where(weight > 0, count, 0.0)
+    return Rows(block.codes, target.matrix(block.target), weight, count)
+
+
+def uniform(ids: NDArray[np.int64], seed: int, member: int) -> Floats:
+    """A number in [0, 1) for each id, by the SplitMix64 generator."""
+    start = np.random.SeedSequence([seed % (1 << 64), member]).generate_state(1, np.uint64)[0]
+    with np.errstate(over="ignore"):
+        z = ids.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + start
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        z ^= z >> np.uint64(31)
+    return (z >> np.uint64(11)) * 2.0**-53
+
+
+def _poisson_cdf(mean: float) -> Floats:
+    """P(number <= k) for k = 0, 1, 2, ... as far as a double tells it from 1."""
+    terms = np.cumprod(np.concatenate([[np.exp(-mean)], mean / np.arange(1, 64 + 8 * int(mean))]))
+    return np.cumsum(terms)

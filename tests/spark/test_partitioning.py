@@ -1,0 +1,246 @@
+"""However the rows are spread and wherever the work is done, the model is the same; and no fit
+leaves anything behind."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from figs_spark import FIGSClassifier, FIGSRegressor
+from figs_spark.engine import backends, packing, training
+from figs_spark.engine.compat import BATCH_ROWS
+from figs_spark.engine.growing import Growth
+from figs_spark.treesum import TreeSum
+from tests.small import assert_same_model
+
+FEATURES = ["few", "many", "often", "site", "flag"]
+PROBLEMS = {
+    "risk": FIGSRegressor(featuresCols=FEATURES, labelCol="risk", weightCol="w", maxSplits=5),
+    "grade": FIGSClassifier(
+        featuresCols=FEATURES, labelCol="grade", validationIndicatorCol="held", maxSplits=5
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def patients(spark: SparkSession) -> Iterator[DataFrame]:
+    """Numbers with few and many values, one that is mostly 0, text, truth values, missing ones."""
+    random, rows = np.random.default_rng(11), 3000
+    few, many = random.integers(0, 12, rows) / 4, random.normal(size=rows)
+    often = np.where(random.random(rows) < 0.1, random.normal(size=rows), 0.0)
+    site, flag = random.choice(list("abcde"), rows), random.random(rows) < 0.3
+    risk = few * (many > 0.3) + 2.0 * np.isin(site, ["b", "e"]) + 3 * often * flag
+    risk += random.normal(0, 0.2, rows)
+    table = pd.DataFrame(
+        {
+            "few": np.where(random.random(rows) < 0.1, np.nan, few),
+            "many": many,
+            "often": often,
+            "site": pd.Series(site).where(random.random(rows) > 0.1, None),
+            "flag": flag,
+            "risk": risk,
+            "grade": np.digitize(risk, [0.5, 2.0]),
+            "w": random.choice([0.1, 0.7, 1 / 3], rows),
+            "held": random.random(rows) < 0.3,
+        }
+    )
+    frame = spark.createDataFrame(table).coalesce(1).cache()
+    frame.count()
+    yield frame
+    frame.unpersist()
+
+
+@pytest.fixture(scope="module")
+def models(patients: DataFrame) -> dict[str, TreeSum]:
+    """Trained in the driver, from one partition."""
+    found = {name: fitted(name, patients, mode="driver") for name in PROBLEMS}
+    assert all(len(model.splits) >= 3 for model in found.values())
+    return found
+
+
+def fitted(problem: str, frame: DataFrame, **params: Any) -> TreeSum:
+    model = PROBLEMS[problem].copy().setParams(**params).fit(frame)
+    return model.treeSum
+
+
+def spread(frame: DataFrame, partitions: int) -> DataFrame:
+    """Over one, several or many partitions; of many, most are empty."""
+    if partitions == 17:
+        frame = frame.repartition(17, "flag", F.col("site") == "a")
+        assert frame.select(F.spark_partition_id()).distinct().count() < 8
+        return frame
+    return frame.repartition(partitions)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("mode", ["driver", "cluster"])
+@pytest.mark.parametrize("partitions", [1, 3, 17])
+def test_any_partitioning(
+    patients: DataFrame, models: dict[str, TreeSum], problem: str, mode: str, partitions: int
+) -> None:
+    model = fitted(problem, spread(patients, partitions), mode=mode)
+    assert_same_model(model, models[problem])
+
+
+@pytest.mark.parametrize("slice_bytes", [8 * 100, 4 << 20])
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_sums_merged_by_spark(
+    patients: DataFrame,
+    models: dict[str, TreeSum],
+    monkeypatch: pytest.MonkeyPatch,
+    problem: str,
+    slice_bytes: int,
+) -> None:
+    monkeypatch.setattr(backends, "COLLECT_BYTES", 0)
+    monkeypatch.setattr(backends, "SLICE_BYTES", slice_bytes)
+    model = fitted(problem, spread(patients, 3), mode="cluster")
+    assert_same_model(model, models[problem])
+
+
+@pytest.mark.parametrize("mode", ["driver", "cluster"])
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_without_numba(
+    spark: SparkSession,
+    patients: DataFrame,
+    models: dict[str, TreeSum],
+    monkeypatch: pytest.MonkeyPatch,
+    problem: str,
+    mode: str,
+) -> None:
+    monkeypatch.setenv("FIGS_SPARK_NUMBA", "0")
+    monkeypatch.setitem(spark.sparkContext.environment, "FIGS_SPARK_NUMBA", "0")
+
+    def setting(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            value = os.environ.get("FIGS_SPARK_NUMBA", "")
+            yield pa.RecordBatch.from_arrays([pa.array([value])], names=["value"])
+
+    assert spark.range(1).mapInArrow(setting, "value string").first() == ("0",)
+    assert_same_model(fitted(problem, spread(patients, 3), mode=mode), models[problem])
+
+
+def test_blocks_in_a_work_directory(
+    patients: DataFrame, models: dict[str, TreeSum], tmp_path: Path
+) -> None:
+    model = fitted("risk", spread(patients, 3), mode="cluster", workDir=str(tmp_path))
+    assert_same_model(model, models["risk"])
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_bins_from_a_sample(
+    patients: DataFrame, monkeypatch: pytest.MonkeyPatch, problem: str
+) -> None:
+    """The sample misses most values of a feature that is mostly 0, and some of the few."""
+    monkeypatch.setattr(packing, "SAMPLE_ROWS", 300)
+    monkeypatch.setattr(training, "SAMPLE_VALUES", 0)  # so that the driver samples, too
+    expected = fitted(problem, patients, mode="driver")
+    assert len(expected.splits) >= 3
+    for mode, partitions in (("driver", 17), ("cluster", 1), ("cluster", 17)):
+        model = fitted(problem, spread(patients, partitions), mode=mode)
+        assert_same_model(model, expected)
+
+
+@pytest.mark.parametrize("mode", ["driver", "cluster"])
+def test_a_sign_in_five_of_a_million_rows_is_found(spark: SparkSession, mode: str) -> None:
+    sign = (F.col("id") % 200_000 == 7).cast("double")
+    frame = spark.range(1_000_000, numPartitions=4).select(
+        (F.col("id") % 10).alias("noise"),
+        F.rand(0).alias("more"),
+        sign.alias("sign"),
+        sign.alias("label"),
+    )
+    classifier = FIGSClassifier(featuresCols=["noise", "more", "sign"], mode=mode, maxSplits=3)
+    model = classifier.fit(frame)
+    assert model.numSplits == 1
+    root = model.trees[0]
+    assert root.split is not None
+    assert (root.split.feature, root.split.threshold) == (2, 0.5)
+    assert [(leaf.rows, leaf.value) for leaf in root.leaves()] == [
+        (999_995, pytest.approx((0.0,), abs=1e-12)),
+        (5, pytest.approx((1.0,))),
+    ]
+
+
+def test_the_unseen_values_that_are_reported_do_not_depend_on_the_partitions() -> None:
+    random = np.random.default_rng(0)
+    values = np.unique(random.normal(size=5000).round(3))
+    assert len(values) > packing.UNSEEN
+    few = packing._few(values)
+    assert len(few) == packing.UNSEEN
+    assert few.tolist() == sorted(set(few) & set(values))
+    merged = np.zeros(0)
+    for part in np.array_split(random.permutation(values), 7):
+        merged = packing._few(np.union1d(merged, packing._few(np.sort(part))))
+    assert merged.tolist() == few.tolist()
+
+
+class Failure(RuntimeError):
+    """What a fit that fails midway raises."""
+
+
+def fail_at_the_third_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    split = Growth.split
+
+    def split_or_fail(growth: Growth) -> None:
+        if growth.steps == 2:
+            raise Failure
+        split(growth)
+
+    monkeypatch.setattr(Growth, "split", split_or_fail)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize("where", ["driver", "cluster", "workDir"])
+def test_nothing_is_left_behind(
+    spark: SparkSession,
+    patients: DataFrame,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    where: str,
+    fails: bool,
+) -> None:
+    def traces() -> tuple[set[int], str | None, list[Path]]:
+        cached = set(spark.sparkContext._jsc.getPersistentRDDs().keySet())
+        return cached, spark.conf.get(BATCH_ROWS), list(tmp_path.iterdir())
+
+    params = {"mode": where}
+    if where == "workDir":
+        params = {"mode": "cluster", "workDir": str(tmp_path)}
+    spark.conf.set(BATCH_ROWS, "777")
+    before = traces()
+    if fails:
+        fail_at_the_third_step(monkeypatch)
+        with pytest.raises(Failure):
+            fitted("risk", patients, **params)
+    else:
+        fitted("risk", patients, **params)
+    after = traces()
+    spark.conf.unset(BATCH_ROWS)
+    assert after == before
+
+
+def test_nothing_is_left_behind_where_packing_fails(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A sample of few rows has few categories; all rows have too many."""
+    monkeypatch.setattr(packing, "SAMPLE_ROWS", 100)
+    frame = spark.range(3000).select((F.col("id") % 400).alias("code"), F.rand(0).alias("label"))
+    cached = spark.sparkContext._jsc.getPersistentRDDs().size()
+    for directory in (None, str(tmp_path)):
+        regressor = FIGSRegressor(
+            featuresCols=["code"], categoricalCols=["code"], mode="cluster", workDir=directory
+        )
+        with pytest.raises(ValueError, match="'code' is categorical and has 400 categories"):
+            regressor.fit(frame)
+    assert spark.sparkContext._jsc.getPersistentRDDs().size() == cached
+    assert list(tmp_path.iterdir()) == []
