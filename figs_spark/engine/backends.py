@@ -76,6 +76,7 @@ class DriverBackend(Backend):
 
     def __init__(self, blocks: Sequence[Block], layout: Layout, weights: Weights):
         super().__init__(layout, weights)
+        self.rows = sum(map(len, blocks))
         threads = max(1, min(len(blocks), os.cpu_count() or 1))
         self.parts = [blocks[k::threads] for k in range(threads)]
 

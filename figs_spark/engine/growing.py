@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from figs_spark.engine.backends import Accumulates
 from figs_spark.engine.binning import Bins
 from figs_spark.engine.histograms import CODES, Floats, Layout, Program, Sums
-from figs_spark.engine.splitting import Cuts, Found, Limits
+from figs_spark.engine.splitting import Cut, Cuts, Found, Limits
 from figs_spark.treesum import Node, Split, TreeSum
 from figs_spark.treesum.text import condition
 
@@ -104,13 +104,17 @@ class Growth:
         self.steps = 0
         self.losses: list[float] = []
         self.done = False
-        self._cuts = Cuts(layout, bins.categorical)
+        self._all_cuts = Cuts(layout, bins.categorical)
         self._histograms: dict[int, Floats] = {}
-        self._found: dict[int, Found | None] = {}
+        self._best: dict[int, Cut | None] = {}
         self._last = NEW_ROOT  # the node that the last step split, once there is one
         self._random = np.random.default_rng([settings.seed % 2**64, member])
-        self._features = self._draw(settings.features_per_step)
+        self._draw(settings.features_per_step)
         self._started = time.perf_counter()
+
+    @property
+    def features_per_step(self) -> int:
+        return len(self._features)
 
     @property
     def histogram_bytes(self) -> int:
@@ -173,7 +177,7 @@ class Growth:
             self._begin(sums)
         if self._afresh:
             self._histograms = dict(zip(self._candidates(), sums.full, strict=True))
-            self._found.clear()
+            self._best.clear()
             stale = list(self._histograms)
         else:
             stale = self._update(sums)
@@ -229,13 +233,10 @@ class Growth:
     def _find(self, leaves: Sequence[int]) -> None:
         if not leaves:
             return
-        cuts = self._cuts
-        if len(self._features) < len(self.layout.widths):
-            categorical = [self.bins.categorical[j] for j in self._features]
-            cuts = Cuts(self.layout.subset(self._features), categorical)
         histograms = [self._histograms[leaf] for leaf in leaves]
         stacked = histograms[0][None] if len(histograms) == 1 else np.stack(histograms)
-        self._found |= dict(zip(leaves, cuts.best(stacked, self._limits), strict=True))
+        best = self._cuts.best(stacked, self._limits)
+        self._best |= dict(zip(leaves, best, strict=True))
 
     # The step itself
 
@@ -245,17 +246,16 @@ class Growth:
         if choice is None:
             self._widen_or_stop()
             return
-        leaf, found = choice
-        if leaf == NEW_ROOT:
-            leaf = self._plant()
-        self._found.pop(NEW_ROOT if leaf == self.roots[-1] else leaf, None)
-        self._divide(leaf, found)
+        leaf, cut = choice
+        found = self._cuts.split(self._histograms[leaf], cut)
+        self._best.pop(leaf)
+        self._divide(self._plant() if leaf == NEW_ROOT else leaf, found)
         self.steps += 1
         limit = self.settings.max_splits
         self.done = limit is not None and self.steps >= limit
-        self._features = self._draw(self.settings.features_per_step)
+        self._draw(self.settings.features_per_step)
 
-    def _choose(self) -> tuple[int, Found] | None:
+    def _choose(self) -> tuple[int, Cut] | None:
         """The candidate with the largest gain; of equal ones the first by tree and leaf."""
         found = [(leaf, best) for leaf, best in self._in_order() if best is not None]
         if not found or self.settings.max_splits == 0:
@@ -265,13 +265,13 @@ class Growth:
             return None
         return next((leaf, best) for leaf, best in found if best.gain >= top - self._limits.tie)
 
-    def _in_order(self) -> list[tuple[int, Found | None]]:
-        def order(item: tuple[int, Found | None]) -> tuple[int, int]:
+    def _in_order(self) -> list[tuple[int, Cut | None]]:
+        def order(item: tuple[int, Cut | None]) -> tuple[int, int]:
             leaf = item[0]
             return (len(self.roots), 0) if leaf == NEW_ROOT else (self.nodes[leaf].tree, leaf)
 
         return sorted(
-            ((leaf, best) for leaf, best in self._found.items() if self._may_split(leaf)),
+            ((leaf, best) for leaf, best in self._best.items() if self._may_split(leaf)),
             key=order,
         )
 
@@ -309,13 +309,18 @@ class Growth:
         if len(self._features) == len(self.layout.widths):
             self.done = True
         else:
-            self._features = self._draw(2 * len(self._features))
+            self._draw(2 * len(self._features))
 
-    def _draw(self, size: int | None) -> NDArray[np.int32]:
-        every = len(self.layout.widths)
+    def _draw(self, size: int | None) -> None:
+        """The features that the next step may choose among, and their cuts."""
+        every, categorical = len(self.layout.widths), self.bins.categorical
         if size is None or size >= every:
-            return np.arange(every, dtype=np.int32)
-        return np.sort(self._random.choice(every, size, replace=False)).astype(np.int32)
+            self._features = np.arange(every, dtype=np.int32)
+            self._cuts = self._all_cuts
+        else:
+            drawn = np.sort(self._random.choice(every, size, replace=False))
+            self._features = drawn.astype(np.int32)
+            self._cuts = Cuts(self.layout.subset(self._features), [categorical[j] for j in drawn])
 
     # Which leaves still compete
 

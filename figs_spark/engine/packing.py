@@ -63,8 +63,9 @@ class Table:
         return "w" in self.frame.columns
 
     @property
-    def values(self) -> int:
-        return self.rows * len(self.features)
+    def sample_rows(self) -> int:
+        """How many rows the bins are made from; with no more than that, from all."""
+        return min(SAMPLE_ROWS, max(1, SAMPLE_VALUES // len(self.features)))
 
     @property
     def packed_bytes(self) -> int:
@@ -84,12 +85,11 @@ def read_bins(table: Table, max_bins: int) -> tuple[Bins, Table]:
 
     Where the sample has many equal rows, they are merged in the table that comes back.
     """
-    width = len(table.features)
-    wanted = min(SAMPLE_ROWS, max(1, SAMPLE_VALUES // width))
-    share = wanted / table.rows
+    share = table.sample_rows / table.rows
     if share >= 1:
         sample = _read_sample(table, table.frame)
     else:
+        width = len(table.features)
         some = list(range(0, width, -(-width // HASHED_FEATURES)))
         sample = _read_sample(table, _hash_sample(table.frame, share, some))
         if _distinct(sample[:, some]) < len(sample) / 2:

@@ -48,8 +48,17 @@ class Side:
 
 
 @dataclass(frozen=True)
+class Cut:
+    """The best cut of one leaf: after which bin, in the order of its histogram."""
+
+    gain: float
+    position: int
+    missing_left: bool
+
+
+@dataclass(frozen=True)
 class Found:
-    """The best split of one leaf, in terms of bins."""
+    """The split that a cut makes, in terms of bins."""
 
     gain: float
     feature: int  # position among the features looked at
@@ -79,29 +88,24 @@ class Cuts:
     def missing(self) -> NDArray[np.intp]:
         return self.layout.offsets[1:].astype(np.intp) - 1
 
-    def best(self, histograms: Floats, limits: Limits) -> list[Found | None]:
-        """The best valid split of each histogram (leaves, bins, channels), or None."""
+    def best(self, histograms: Floats, limits: Limits) -> list[Cut | None]:
+        """The best valid cut of each histogram (leaves, bins, channels), or None."""
         step = max(1, CELLS // self.layout.size)
-        found: list[Found | None] = []
+        found: list[Cut | None] = []
         for at in range(0, len(histograms), step):
             found += self._best(histograms[at : at + step], limits)
         return found
 
-    def _best(self, histograms: Floats, limits: Limits) -> Iterator[Found | None]:
+    def _best(self, histograms: Floats, limits: Limits) -> Iterator[Cut | None]:
         order = self._order(histograms)
-        if order is None:
-            ordered = histograms
-        else:
-            ordered = np.take_along_axis(histograms, order[:, :, None], axis=1)
-        gains = self._gains(ordered, limits)
-        for k, (histogram, gain) in enumerate(zip(histograms, gains, strict=True)):
-            best = gain.max(initial=-np.inf)
-            if not np.isfinite(best):
-                yield None
-                continue
-            cut, missing_left = divmod(int(np.argmax(gain.ravel() >= best - limits.tie)), 2)
-            bins = np.arange(self.layout.size) if order is None else order[k]
-            yield self._found(histogram, bins, cut, missing_left == 0, float(best))
+        if order is not None:
+            histograms = np.take_along_axis(histograms, order[:, :, None], axis=1)
+        gains = self._gains(histograms, limits).reshape(len(histograms), -1)
+        tops = gains.max(axis=1)
+        firsts = np.argmax(gains >= tops[:, None] - limits.tie, axis=1)
+        for top, first in zip(tops.tolist(), firsts.tolist(), strict=True):
+            position, right = divmod(first, 2)
+            yield Cut(top, position, not right) if top > -np.inf else None
 
     def _gains(self, histograms: Floats, limits: Limits) -> Floats:
         """Gain of each cut after a bin, with missing left and right; shape (leaves, bins, 2)."""
@@ -116,7 +120,7 @@ class Cuts:
         score = np.sum(total[:, :outputs] ** 2, axis=1) / total[:, outputs]
         any_missing = missing[:, :, -1] > 0
         gains = np.full((*running.shape[:2], 2), -np.inf)
-        for side in (0, 1):  # missing left, missing right
+        for side in (0, 1) if any_missing.any() else (1,):  # missing left, missing right
             left = running + missing[:, self.feature] if side == 0 else running
             right = total[:, None, :] - left
             weight = np.minimum(left[:, :, outputs], right[:, :, outputs])
@@ -146,21 +150,21 @@ class Cuts:
                 order[k, start:missing] = start + _rank(bins[:, :outputs], bins[:, outputs:])
         return order
 
-    def _found(
-        self, histogram: Floats, bins: NDArray[np.intp], cut: int, missing_left: bool, gain: float
-    ) -> Found:
-        """The split after position `cut` of `bins`, its sums taken afresh from the histogram."""
-        j = int(self.feature[cut])
+    def split(self, histogram: Floats, cut: Cut) -> Found:
+        """What a cut of this histogram does, the sums of both sides taken afresh from it."""
+        j = int(self.feature[cut.position])
         start, missing = self.starts[j], self.missing[j]
+        order = self._order(histogram[None])
+        bins = np.arange(start, missing) if order is None else order[0, start:missing]
         seen = histogram[:, -1] > 0.5
-        left = np.array([b for b in bins[start : cut + 1] if seen[b]])
-        right = np.array([b for b in bins[cut + 1 : missing] if seen[b]], dtype=np.intp)
-        gone = np.array([missing])
+        at = cut.position + 1 - start
+        left, right = bins[:at][seen[bins[:at]]], bins[at:][seen[bins[at:]]]
+        missing_left, gone = cut.missing_left, np.array([missing])
         left_side = self._side(histogram, np.concatenate([left, gone]) if missing_left else left)
         right_side = self._side(histogram, right if missing_left else np.concatenate([right, gone]))
         if not seen[missing]:
             missing_left = left_side.outweighs(right_side)
-        return Found(gain, j, left - start, right - start, missing_left, left_side, right_side)
+        return Found(cut.gain, j, left - start, right - start, missing_left, left_side, right_side)
 
     def _side(self, histogram: Floats, bins: NDArray[np.intp]) -> Side:
         sums = histogram[bins].sum(axis=0)

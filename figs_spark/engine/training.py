@@ -18,7 +18,6 @@ from figs_spark.engine.blocks import Target
 from figs_spark.engine.growing import Growth, Settings, grow
 from figs_spark.engine.histograms import Floats, Layout
 from figs_spark.engine.packing import (
-    SAMPLE_VALUES,
     Table,
     collect_packed,
     pack_here,
@@ -31,6 +30,7 @@ from figs_spark.treesum import TreeSum
 AUTO_BYTES = 256 << 20  # packed rows that mode "auto" keeps in the driver
 DRIVER_BYTES = 2 << 30  # packed rows that mode "driver" keeps there
 BATCH_BYTES = 64 << 20  # histograms of the models that grow together on the cluster
+THREAD_CELLS = 1 << 18  # values in a pass: fewer, and threads would wait for the interpreter lock
 
 
 @dataclass(frozen=True)
@@ -94,13 +94,17 @@ def train_bagged(
 def grow_all(
     growths: Sequence[Growth], backend: Backend, progress: Callable[[int], None]
 ) -> list[TreeSum]:
-    """Many models: in the driver side by side, one thread each; on the cluster as batches that
-    share every pass, each no larger than its histograms allow."""
+    """Many models: in the driver one by one, on several threads where the passes are long enough
+    to pay for them; on the cluster in batches that share every pass, each as large as the memory
+    for histograms allows."""
     if isinstance(backend, DriverBackend) and len(growths) > 1:
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            return list(
-                pool.map(lambda g: grow([g], backend.alone(g.member), progress)[0], growths)
-            )
+        long = backend.rows * growths[0].features_per_step > THREAD_CELLS
+
+        def alone(growth: Growth) -> TreeSum:
+            return grow([growth], backend.alone(growth.member), progress)[0]
+
+        with ThreadPoolExecutor(os.cpu_count() if long else 1) as pool:
+            return list(pool.map(alone, growths))
     size = max(1, BATCH_BYTES // growths[0].histogram_bytes)
     batches = [growths[at : at + size] for at in range(0, len(growths), size)]
     return [model for batch in batches for model in grow(batch, backend, progress)]
@@ -110,7 +114,7 @@ def grow_all(
 def packed(table: Table, plan: Plan, weights: Weights) -> Iterator[tuple[Bins, Backend]]:
     """The rows packed where the mode says, with their bins; nothing stays when it ends."""
     if _in_driver(table, plan.mode):
-        small = table.values <= SAMPLE_VALUES
+        small = table.rows <= table.sample_rows
         bins, blocks = (pack_here if small else collect_packed)(table, plan.max_bins)
         yield bins, DriverBackend(blocks, _layout(bins, table), weights)
         return

@@ -12,8 +12,6 @@ from pyspark.ml.functions import array_to_vector
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from figs_spark.engine.blocks import Target
-from figs_spark.engine.paths import probabilities
 from figs_spark.stages import params
 from figs_spark.stages.estimator import FIGSEstimator
 from figs_spark.stages.model import FIGSModel
@@ -82,9 +80,13 @@ class FIGSClassificationModel(ThresholdParams, FIGSModel):
     def predictProbability(self, values: Any) -> np.ndarray:
         """Probabilities without Spark, shape (rows, classes); for one row (classes,)."""
         scores, single = self._scores(values)
-        found = probabilities(scores, Target(self._classes))
+        clipped = np.clip(scores, 0.0, 1.0)
         if self._classes == 2:
-            found = np.column_stack([1 - found[:, 0], found[:, 0]])
+            found = np.column_stack([1 - clipped[:, 0], clipped[:, 0]])
+        else:
+            total = clipped.cumsum(axis=1)[:, -1:]  # from left to right, as Spark adds
+            even = np.full_like(clipped, 1 / self._classes)
+            found = np.divide(clipped, total, out=even, where=total > 0)
         return found[0] if single else found
 
     def predict(self, values: Any) -> Any:

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from figs_spark import FIGSClassifier, FIGSRegressor
-from figs_spark.engine import backends, packing, training
+from figs_spark.engine import backends, packing
 from figs_spark.engine.compat import BATCH_ROWS
 from figs_spark.engine.growing import Growth
 from figs_spark.treesum import TreeSum
@@ -91,17 +91,12 @@ def test_any_partitioning(
     assert_same_model(model, models[problem])
 
 
-@pytest.mark.parametrize("slice_bytes", [8 * 100, 4 << 20])
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_sums_merged_by_spark(
-    patients: DataFrame,
-    models: dict[str, TreeSum],
-    monkeypatch: pytest.MonkeyPatch,
-    problem: str,
-    slice_bytes: int,
+    patients: DataFrame, models: dict[str, TreeSum], monkeypatch: pytest.MonkeyPatch, problem: str
 ) -> None:
     monkeypatch.setattr(backends, "COLLECT_BYTES", 0)
-    monkeypatch.setattr(backends, "SLICE_BYTES", slice_bytes)
+    monkeypatch.setattr(backends, "SLICE_BYTES", 8 * 100)
     model = fitted(problem, spread(patients, 3), mode="cluster")
     assert_same_model(model, models[problem])
 
@@ -142,7 +137,6 @@ def test_bins_from_a_sample(
 ) -> None:
     """The sample misses most values of a feature that is mostly 0, and some of the few."""
     monkeypatch.setattr(packing, "SAMPLE_ROWS", 300)
-    monkeypatch.setattr(training, "SAMPLE_VALUES", 0)  # so that the driver samples, too
     expected = fitted(problem, patients, mode="driver")
     assert len(expected.splits) >= 3
     for mode, partitions in (("driver", 17), ("cluster", 1), ("cluster", 17)):

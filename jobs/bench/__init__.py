@@ -1,0 +1,1 @@
+"""What jobs/benchmark.py is made of."""

@@ -1,0 +1,98 @@
+"""What is measured: which tables, with which contenders, how often."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+
+AUTO, CLUSTER = "figs_spark auto", "figs_spark cluster"
+IMODELS = "imodels FIGS"
+TREE, BOOSTED = "MLlib DecisionTree", "MLlib GBT stumps"
+XGBOOST = "xgboost.spark stumps"
+SKLEARN = "scikit-learn HistGB stumps"
+
+FRIEDMAN, SIGNS = "friedman", "signs"  # kinds of tables, see `data`
+
+
+@dataclass(frozen=True)
+class Case:
+    """Contenders on the same rows, with the same number of splits and bins."""
+
+    name: str  # the bars refer to it
+    rows: int
+    features: int
+    splits: int
+    contenders: Mapping[str, int]  # with how many repeats
+    kind: str = FRIEDMAN
+    bins: int = 64
+    floors: int = 0  # repeats of the floors, and of profile, pack and steps next to them
+    scoring: int = 0  # repeats of the scoring of these rows
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Fits that differ from (rows, features, splits) in one number; partitions in cluster mode."""
+
+    rows: int
+    features: int
+    splits: int
+    axes: Mapping[str, tuple[int, ...]]
+    contenders: tuple[str, ...] = (AUTO, CLUSTER)
+    bins: int = 64
+    repeats: int = 2
+
+    def points(self) -> Iterator[Point]:
+        """Each once, though the middle is on every axis."""
+        middle = Point(self.rows, self.features, self.splits)
+        on_axes = (
+            replace(middle, **{axis: value}) for axis, values in self.axes.items() for value in values
+        )
+        yield from dict.fromkeys(on_axes)
+
+
+@dataclass(frozen=True)
+class Point:
+    rows: int
+    features: int
+    splits: int
+    partitions: int | None = None  # None: as Spark reads the files
+
+    def __str__(self) -> str:
+        given = ((f.name, getattr(self, f.name)) for f in fields(self))
+        return ", ".join(f"{value:,} {name}" for name, value in given if value is not None)
+
+
+@dataclass(frozen=True)
+class Preset:
+    cases: tuple[Case, ...]
+    growth: Growth | None = None
+    heap: str = "4g"  # of the driver's virtual machine
+    judged: bool = True  # whether the sizes are those that the bars are set for
+
+    def tables(self) -> dict[tuple[str, int], tuple[int, int]]:
+        """By kind and number of features the smallest and the largest number of rows."""
+        wanted = [(case.kind, case.features, case.rows) for case in self.cases]
+        if self.growth:
+            rows = self.growth.axes.get("rows", (self.growth.rows,))
+            wanted += [(FRIEDMAN, self.growth.features, n) for n in rows]
+        found: dict[tuple[str, int], tuple[int, int]] = {}
+        for kind, features, n in wanted:
+            least, most = found.get((kind, features), (n, n))
+            found[kind, features] = min(n, least), max(n, most)
+        return found
+
+    def scaled(self, rows: int) -> Preset:
+        """The same with at most this many rows, all tables shrunk in proportion."""
+        factor = rows / max(most for _, most in self.tables().values())
+
+        def shrunk(n: int) -> int:
+            return max(400, round(n * factor))
+
+        cases = tuple(replace(case, rows=shrunk(case.rows)) for case in self.cases)
+        growth = self.growth
+        if growth:
+            axes = dict(growth.axes)
+            if "rows" in axes:
+                axes["rows"] = tuple(map(shrunk, axes["rows"]))
+            growth = replace(growth, rows=shrunk(growth.rows), axes=axes)
+        return replace(self, cases=cases, growth=growth, judged=False)
