@@ -21,7 +21,8 @@ from tests.oracle import Step
 
 @dataclass(frozen=True)
 class Data:
-    """Arrays as the engine takes them. `held` has the model that does not train on each row."""
+    """Arrays as the engine takes them. `held` has the model that does not train on each row, and
+    `count` how many equal rows it stands for."""
 
     X: np.ndarray
     y: np.ndarray
@@ -29,6 +30,7 @@ class Data:
     classes: int = 0
     categorical: Sequence[int] = ()
     held: np.ndarray | None = None
+    count: np.ndarray | None = None
     max_bins: int = 255
     block_rows: int = 1000
 
@@ -51,7 +53,7 @@ class Data:
     @cached_property
     def blocks(self) -> list[Block]:
         codes, _ = self.bins.encode(self.X)
-        columns = (codes, self.target.store(self.y), self.weight, self.held)
+        columns = (codes, self.target.store(self.y), self.weight, self.held, self.count)
 
         def block(first: int) -> Block:
             stop = first + self.block_rows

@@ -17,12 +17,7 @@ from figs_spark.engine.binning import Bins
 from figs_spark.engine.blocks import Target
 from figs_spark.engine.growing import Growth, Settings, grow
 from figs_spark.engine.histograms import Floats, Layout
-from figs_spark.engine.packing import (
-    Table,
-    collect_packed,
-    pack_here,
-    packed_on_cluster,
-)
+from figs_spark.engine.packing import Table, collect_packed, pack_here, packed_on_cluster
 from figs_spark.engine.paths import OUT_OF_BAG_SUMS, Path, held_losses, out_of_bag_sums
 from figs_spark.engine.weights import BootstrapWeights, OwnWeights, Weights
 from figs_spark.treesum import TreeSum

@@ -96,3 +96,66 @@ class Preset:
                 axes["rows"] = tuple(map(shrunk, axes["rows"]))
             growth = replace(growth, rows=shrunk(growth.rows), axes=axes)
         return replace(self, cases=cases, growth=growth, judged=False)
+
+
+EVERYONE = (AUTO, CLUSTER, IMODELS, TREE, BOOSTED, XGBOOST, SKLEARN)
+STANDARD_ROWS = 2_000_000
+
+PRESETS = {
+    "smoke": Preset(
+        cases=(
+            Case("small", 800, 6, 2, dict.fromkeys(EVERYONE, 1)),
+            Case("tree", 1_600, 10, 3, {AUTO: 2, CLUSTER: 1, TREE: 1}, floors=1),
+            Case("stumps", 1_600, 10, 2, {AUTO: 1, BOOSTED: 1, XGBOOST: 1, SKLEARN: 1}, scoring=1),
+        ),
+        growth=Growth(
+            rows=1_600,
+            features=10,
+            splits=2,
+            axes={
+                "rows": (1_600, 3_200),
+                "features": (5, 10),
+                "splits": (1, 2),
+                "partitions": (1, 2),
+            },
+            repeats=1,
+        ),
+        heap="2g",
+        judged=False,
+    ),
+    "standard": Preset(
+        cases=(
+            Case("small", 100_000, 20, 12, {**dict.fromkeys(EVERYONE, 3), IMODELS: 1}),
+            Case("tree", STANDARD_ROWS, 50, 15, {AUTO: 3, CLUSTER: 3, TREE: 2}, floors=3),
+            Case(
+                "stumps",
+                STANDARD_ROWS,
+                50,
+                12,
+                {AUTO: 3, BOOSTED: 1, XGBOOST: 2, SKLEARN: 2},
+                scoring=3,
+            ),
+        ),
+        growth=Growth(
+            rows=STANDARD_ROWS,
+            features=50,
+            splits=8,
+            axes={
+                "rows": (STANDARD_ROWS // 2, STANDARD_ROWS, 2 * STANDARD_ROWS),
+                "features": (12, 25, 50),
+                "splits": (4, 8, 16),
+                "partitions": (1, 2, 4, 8),
+            },
+        ),
+    ),
+    "large": Preset(
+        cases=(
+            Case("large", 10_000_000, 50, 12, {CLUSTER: 1}, floors=1),
+            Case("twice as large", 20_000_000, 50, 12, {CLUSTER: 1}),
+        )
+    ),
+    "wide": Preset(cases=(Case("wide", 50_000, 5_000, 12, {CLUSTER: 1}),), heap="2g"),
+    "duplicates": Preset(
+        cases=(Case("duplicates", 5_000_000, 15, 12, {AUTO: 3, CLUSTER: 3}, SIGNS, floors=1),)
+    ),
+}

@@ -144,6 +144,36 @@ def test_bins_from_a_sample(
         assert_same_model(model, expected)
 
 
+@pytest.mark.parametrize("sample_rows", [1000, 1])
+def test_equal_rows_are_merged(
+    patients: DataFrame,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    sample_rows: int,
+) -> None:
+    """Where a sample has few distinct rows; a sample may also be empty."""
+    few = patients.where("few is null or few < 1").withColumn(
+        "w", F.when(F.col("flag"), 0.7).otherwise(0.1)
+    )
+    classifier = FIGSClassifier(
+        featuresCols=["few", "site", "flag"],
+        labelCol="grade",
+        weightCol="w",
+        minInstancesPerNode=20,
+        maxSplits=4,
+    )
+    expected = classifier.fit(few).treeSum
+    assert len(expected.splits) == 4
+    monkeypatch.setattr(packing, "SAMPLE_ROWS", sample_rows)
+    caplog.set_level("INFO", "figs_spark")
+    for mode in ("driver", "cluster"):
+        caplog.clear()
+        model = classifier.setParams(mode=mode).fit(spread(few, 3)).treeSum
+        assert ("equal rows are merged" in caplog.text) == (sample_rows == 1000)
+        assert_same_model(model, expected)
+        assert [n.rows for n in model.trees[0].walk()] == [n.rows for n in expected.trees[0].walk()]
+
+
 @pytest.mark.parametrize("mode", ["driver", "cluster"])
 def test_a_sign_in_five_of_a_million_rows_is_found(spark: SparkSession, mode: str) -> None:
     sign = (F.col("id") % 200_000 == 7).cast("double")

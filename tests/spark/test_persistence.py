@@ -202,7 +202,7 @@ def test_an_incomplete_or_foreign_directory(
         ValueError, match=r"holds a org.*Binarizer, not a figs_spark.FIGSRegressor\."
     ):
         FIGSRegressor.load(str(tmp_path / "other"))
-    with pytest.raises(ValueError, match="holds a figs_spark.FIGSClassificationModel, not a"):
+    with pytest.raises(ValueError, match=r"FIGSClassificationModel, not a figs_spark\.FIGSReg"):
         FIGSRegressionModel.load(str(saved))
 
 

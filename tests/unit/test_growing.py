@@ -173,6 +173,26 @@ def test_integer_weights_equal_replicated_rows(data: Data, draw: st.DataObject) 
     assert_same_model(weighted.fit(), replicated.fit())
 
 
+@given(data_sets(), limits(), st.data())
+@settings(max_examples=60, deadline=None)
+def test_a_row_that_stands_for_several_equals_all_of_them(
+    data: Data, limits: dict[str, Any], draw: st.DataObject
+) -> None:
+    times = draw.draw(arrays(int, len(data.y), elements=st.integers(1, 3)))
+    weight = None if data.weight is None else data.weight * times
+    merged = replace(data, weight=weight, count=times.astype(float), max_bins=255)
+    several = replace(
+        data,
+        X=data.X.repeat(times, axis=0),
+        y=data.y.repeat(times),
+        weight=None if data.weight is None else data.weight.repeat(times),
+        max_bins=255,
+    )
+    model, expected = merged.fit(**limits), several.fit(**limits)
+    assert_same_model(model, expected)
+    assert [n.rows for n in nodes(model)] == [n.rows for n in nodes(expected)]
+
+
 @given(data_sets())
 @settings(max_examples=60, deadline=None)
 def test_rows_of_weight_zero_are_as_if_absent(data: Data) -> None:

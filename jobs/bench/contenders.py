@@ -1,0 +1,147 @@
+"""Who competes. Each goes from Parquet files to a fitted model, and hands back what scores rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from pyspark.ml import Estimator, Pipeline
+from pyspark.ml.feature import VectorAssembler
+from pyspark.ml.functions import vector_to_array
+from pyspark.ml.regression import DecisionTreeRegressor, GBTRegressor
+from pyspark.sql import DataFrame, SparkSession
+
+from figs_spark import FIGSClassifier, FIGSRegressor
+from jobs.bench import presets
+from jobs.bench.data import LABEL, Data
+
+PREDICTION = "prediction"
+IMODELS_ROWS = 100_000  # beyond it one fit takes minutes to hours
+
+
+@dataclass(frozen=True)
+class Task:
+    """A model to fit: on which rows, of which size."""
+
+    data: Data
+    splits: int
+    bins: int
+
+
+Scorer = Callable[[Any], Any]  # a DataFrame gets a prediction column; of arrays, an array
+
+
+@dataclass(frozen=True)
+class Contender:
+    fit: Callable[[SparkSession, Task], Scorer]
+    package: str = "pyspark"
+    on_spark: bool = True
+    most_rows: int | None = None
+
+    def obstacle(self, rows: int) -> str:
+        """Why it cannot take part; empty where it can."""
+        if find_spec(self.package) is None:
+            return f"not installed: {self.package}"
+        if self.most_rows is not None and rows > self.most_rows:
+            return f"skipped: {rows:,} rows, more than {self.most_rows:,}"
+        return ""
+
+    def r2(self, spark: SparkSession, scorer: Scorer, data: Data) -> float:
+        """On the held-out rows; where the outcome is yes or no, of the probability."""
+        if self.on_spark:
+            scored = scorer(data.test_frame(spark)).select(LABEL, PREDICTION).toPandas()
+            label, predicted = scored[LABEL].to_numpy(), scored[PREDICTION].to_numpy()
+        else:
+            features, label = data.test_arrays()
+            predicted = scorer(features)
+        return float(1 - np.mean((label - predicted) ** 2) / np.var(label))
+
+
+def figs(mode: str) -> Callable[[SparkSession, Task], Scorer]:
+    def fit(spark: SparkSession, task: Task) -> Scorer:
+        model = figs_estimator(task, mode).fit(task.data.frame(spark))
+        if task.data.kind == presets.FRIEDMAN:
+            return model.transform
+        probability = vector_to_array("probability")[1]
+        return lambda frame: model.transform(frame).withColumn(PREDICTION, probability)
+
+    return fit
+
+
+def figs_estimator(task: Task, mode: str) -> FIGSRegressor | FIGSClassifier:
+    kind = FIGSRegressor if task.data.kind == presets.FRIEDMAN else FIGSClassifier
+    return kind(
+        featuresCols=list(task.data.features),
+        labelCol=LABEL,
+        maxSplits=task.splits,
+        maxBins=task.bins,
+        mode=mode,
+    )
+
+
+def mllib_tree(spark: SparkSession, task: Task) -> Scorer:
+    tree = DecisionTreeRegressor(labelCol=LABEL, maxDepth=4, maxBins=task.bins)
+    return on_vectors(spark, task, tree)
+
+
+def mllib_boosted(spark: SparkSession, task: Task) -> Scorer:
+    """Without shrinkage, as FIGS: each stump takes the whole step."""
+    stumps = GBTRegressor(
+        labelCol=LABEL, maxDepth=1, maxIter=task.splits, maxBins=task.bins, stepSize=1.0
+    )
+    return on_vectors(spark, task, stumps)
+
+
+def xgboost(spark: SparkSession, task: Task) -> Scorer:
+    from xgboost.spark import SparkXGBRegressor
+
+    stumps = SparkXGBRegressor(
+        label_col=LABEL,
+        n_estimators=task.splits,
+        max_depth=1,
+        max_bin=task.bins,
+        learning_rate=1.0,
+        tree_method="hist",
+        num_workers=spark.sparkContext.defaultParallelism,
+        verbose_eval=False,
+    )
+    return on_vectors(spark, task, stumps)
+
+
+def on_vectors(spark: SparkSession, task: Task, estimator: Estimator[Any]) -> Scorer:
+    assembler = VectorAssembler(inputCols=list(task.data.features), outputCol="features")
+    model = Pipeline(stages=[assembler, estimator]).fit(task.data.frame(spark))
+    return model.transform
+
+
+def imodels(spark: SparkSession, task: Task) -> Scorer:
+    from imodels import FIGSRegressor as SerialFIGS
+
+    return SerialFIGS(max_rules=task.splits).fit(*task.data.arrays()).predict
+
+
+def sklearn(spark: SparkSession, task: Task) -> Scorer:
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    stumps = HistGradientBoostingRegressor(
+        max_iter=task.splits,
+        max_leaf_nodes=2,
+        max_bins=task.bins,
+        learning_rate=1.0,
+        early_stopping=False,
+    )
+    return stumps.fit(*task.data.arrays()).predict
+
+
+CONTENDERS = {
+    presets.AUTO: Contender(figs("auto")),
+    presets.CLUSTER: Contender(figs("cluster")),
+    presets.IMODELS: Contender(imodels, "imodels", on_spark=False, most_rows=IMODELS_ROWS),
+    presets.TREE: Contender(mllib_tree),
+    presets.BOOSTED: Contender(mllib_boosted),
+    presets.XGBOOST: Contender(xgboost, "xgboost"),
+    presets.SKLEARN: Contender(sklearn, "sklearn", on_spark=False),
+}

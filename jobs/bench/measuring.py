@@ -1,0 +1,74 @@
+"""Seconds and memory of what runs, with repeats, in turns."""
+
+from __future__ import annotations
+
+import logging
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from jobs.bench.memory import PeakMemory
+
+log = logging.getLogger("benchmark")
+
+
+@dataclass
+class Timing:
+    """What something took, or a note why that is not known."""
+
+    seconds: list[float] = field(default_factory=list)
+    peaks: list[dict[str, float]] = field(default_factory=list)
+    note: str = ""
+    result: Any = None
+    r2: float | None = None
+
+    @property
+    def median(self) -> float | None:
+        return statistics.median(self.seconds) if self.seconds and not self.note else None
+
+    @property
+    def memory(self) -> dict[str, float]:
+        """Peaks in MB by role, each the lowest of the repeats: a process keeps for a while what
+        another contender took before."""
+        roles = self.peaks[0] if self.peaks else {}
+        return {role: min(peak[role] for peak in self.peaks) for role in roles}
+
+    def take(self, name: str, run: Callable[[], Any]) -> None:
+        """Run once. What fails leaves a note and is not run again."""
+        if self.note:
+            return
+        try:
+            with PeakMemory() as memory:
+                start = time.perf_counter()
+                self.result = run()
+                self.seconds.append(time.perf_counter() - start)
+        except Exception as error:
+            log.exception("%s failed", name)
+            self.note = f"failed: {type(error).__name__}: {str(error).strip().splitlines()[0][:200]}"
+            return
+        self.peaks.append(memory.peaks)
+        log.info("%-60s %8.2f s", name, self.seconds[-1])
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "median": self.median,
+            "seconds": self.seconds,
+            "memory": self.memory,
+            "r2": self.r2,
+            "note": self.note,
+        }
+
+
+Run = tuple[Callable[[], Any], int]  # what to run, and how often
+
+
+def in_turns(runs: Mapping[str, Run], label: str) -> dict[str, Timing]:
+    """Everything once, then everything a second time, ...: a slow moment of the machine hits all."""
+    timings = {name: Timing() for name in runs}
+    for k in range(max((repeats for _, repeats in runs.values()), default=0)):
+        for name, (run, repeats) in runs.items():
+            if k < repeats:
+                timings[name].take(f"{label}: {name}", run)
+    return timings

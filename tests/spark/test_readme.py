@@ -1,0 +1,15 @@
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from tests.readme import code_blocks
+
+
+def test_the_code_in_the_readme_runs(spark: SparkSession) -> None:
+    blocks = code_blocks()
+    assert len(blocks) >= 2
+    names: dict[str, Any] = {"spark": spark}
+    for block in blocks:
+        exec(block, names)
+    assert names["auc"] > 0.7
+    assert "probability" in names["scored"].columns
