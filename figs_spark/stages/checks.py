@@ -38,8 +38,11 @@ class Checked:
     class_names: tuple[str, ...] | None = None
 
 
-def check(dataset: DataFrame, stage: Any, classification: bool) -> Checked:
-    """Raise ValueError that names the column, the count and the remedy; else the engine's table."""
+def check(dataset: DataFrame, stage: Any, classification: bool, **extra: Column) -> Checked:
+    """Raise ValueError that names the column, the count and the remedy; else the engine's table.
+
+    `extra` are columns that the table shall have besides, see `Table`.
+    """
     check_outputs(dataset, stage)
     inputs = read_inputs(dataset, stage)
     label = _label(dataset, stage, inputs)
@@ -57,6 +60,7 @@ def check(dataset: DataFrame, stage: Any, classification: bool) -> Checked:
         columns.append(weight.alias("w"))
     if held is not None:
         columns.append(F.when(held, 0).otherwise(NOT_HELD).alias("held"))
+    columns += [expression.alias(name) for name, expression in extra.items()]
     table = Table(
         frame=frame.select(*columns),
         features=features,

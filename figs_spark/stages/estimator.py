@@ -19,6 +19,7 @@ from figs_spark.stages.checks import Checked, check
 from figs_spark.stages.model import FIGSModel
 from figs_spark.stages.params import DeclaredParams, features_per_step
 from figs_spark.stages.persistence import Persistent
+from figs_spark.stages.sizes import SizePath, fold_column, size_table
 
 
 class FIGSEstimator(DeclaredParams, Persistent, Estimator[Any]):
@@ -44,6 +45,29 @@ class FIGSEstimator(DeclaredParams, Persistent, Estimator[Any]):
             return paths[estimators[index]._all_but_size()].model(estimators[index])
 
         return _FitMultipleIterator(fit_one, len(estimators))
+
+    def crossValidatePath(
+        self, dataset: DataFrame, numFolds: int = 5, foldCol: str | None = None
+    ) -> SizePath:
+        """The held-out loss of every size up to `maxSplits`, from one batch of fits.
+
+        `foldCol` keeps rows together: those with equal values, such as a patient's, are in the same
+        fold. Integers from 0 to numFolds - 1 name the fold itself. Else folds are random by `seed`.
+        """
+        fold = fold_column(dataset, numFolds, foldCol, self.getOrDefault("seed"))
+        whole = self.copy()._set(validationIndicatorCol=None)
+        checked = check(dataset, whole, self._classification, held=fold)
+        with progress_bar(self.getOrDefault("verbose"), None) as step:
+            trained = train(checked.table, self._plan(checked), range(numFolds + 1), step)
+        held = [fit.held_losses for fit in trained[:numFolds] if fit.held_losses is not None]
+        empty = [k for k, losses in enumerate(held) if np.isnan(losses).any()]
+        if empty:
+            raise ValueError(
+                f"Fold {empty[0]} of {numFolds} has no rows. Use fewer folds, or another foldCol."
+            )
+        full = Trained(trained[numFolds].model)
+        table = size_table(held, full.model.losses, checked.table.rows)
+        return SizePath(table, whole._model(checked, full))
 
     def _all_but_size(self) -> str:
         values = {p.name: v for p, v in self.extractParamMap().items() if p.name != "maxSplits"}

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 from pyspark.sql import SparkSession
 
-from jobs.bench.contenders import CONTENDERS, Scorer, Task
+from jobs.bench.contenders import CONTENDERS, Task
 from jobs.bench.data import Data
 from jobs.bench.measuring import Timing, in_turns
-from jobs.bench.presets import CLUSTER, Growth, Point
+from jobs.bench.presets import Growth, Point
 
 
 @dataclass(frozen=True)
@@ -22,29 +21,52 @@ class Curve:
 
     axis: str
     contender: str
-    values: list[int]
-    timings: list[Timing]
+    values: tuple[int, ...]
+    timings: tuple[Timing, ...]
 
     @property
-    def seconds(self) -> list[float] | None:
-        """None where a time is missing."""
-        found = [timing.median for timing in self.timings if timing.median is not None]
-        return found if len(found) == len(self.values) else None
+    def seconds(self) -> list[float | None]:
+        return [timing.median for timing in self.timings]
 
     @property
     def exponent(self) -> float | None:
-        """k where the time grows as value ** k, fitted to all times."""
-        if self.seconds is None or len(self.values) < 2:
+        """k where time grows as value ** k, fitted to all points; None where one is missing."""
+        if len(self.values) < 2 or None in self.seconds:
             return None
-        return float(np.polyfit(np.log(self.values), np.log(self.seconds), 1)[0])
+        seconds = np.array(self.seconds, dtype=np.float64)
+        return float(np.polyfit(np.log(self.values), np.log(seconds), 1)[0])
 
     def to_dict(self) -> dict[str, Any]:
-        ...
+        return {
+            "axis": self.axis,
+            "contender": self.contender,
+            "values": list(self.values),
+            "timings": [timing.to_dict() for timing in self.timings],
+            "exponent": self.exponent,
+        }
 
 
 def measure_growth(spark: SparkSession, growth: Growth, data: Data) -> list[Curve]:
-    runs = {}
-    for point in growth.points():
-        for name in growth.contenders:
-            if point.partitions is None or name == CLUSTER:
-                runs[name, point] = ...
+    """All points in turns; one that lies on several axes is measured once."""
+
+    def fit(contender: str, point: Point) -> None:
+        part = data.part(point.rows, point.features)
+        with part.read_in(spark, point.partitions):
+            CONTENDERS[contender].fit(spark, Task(part, point.splits, growth.bins))
+
+    curves = list(growth.curves())
+    runs = {
+        f"{contender}, {point}": (partial(fit, contender, point), growth.repeats)
+        for _, contender, points in curves
+        for point in points
+    }
+    timings = in_turns(runs, "growth")
+    return [
+        Curve(
+            axis,
+            contender,
+            tuple(getattr(point, axis) for point in points),
+            tuple(timings[f"{contender}, {point}"] for point in points),
+        )
+        for axis, contender, points in curves
+    ]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 AUTO, CLUSTER = "figs_spark auto", "figs_spark cluster"
 IMODELS = "imodels FIGS"
@@ -30,36 +30,41 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Growth:
-    """Fits that differ from (rows, features, splits) in one number; partitions in cluster mode."""
+class Point:
+    """One fit. Partitions are those of the input; None: as many as Spark makes."""
 
     rows: int
     features: int
     splits: int
+    partitions: int | None = None
+
+    def __str__(self) -> str:
+        partitions = f", {self.partitions} partitions" if self.partitions else ""
+        return f"{self.rows:,} x {self.features}, {self.splits} splits{partitions}"
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Fits that differ from `middle` in one number, by the name of that number."""
+
+    middle: Point
     axes: Mapping[str, tuple[int, ...]]
     contenders: tuple[str, ...] = (AUTO, CLUSTER)
     bins: int = 64
     repeats: int = 2
 
-    def points(self) -> Iterator[Point]:
-        """Each once, though the middle is on every axis."""
-        middle = Point(self.rows, self.features, self.splits)
-        on_axes = (
-            replace(middle, **{axis: value}) for axis, values in self.axes.items() for value in values
-        )
-        yield from dict.fromkeys(on_axes)
+    def curves(self) -> Iterator[tuple[str, str, list[Point]]]:
+        """Axis, contender and points; partitions of the input in cluster mode only."""
+        for axis, values in self.axes.items():
+            points = [replace(self.middle, **{axis: value}) for value in values]
+            for contender in self.contenders:
+                if axis != "partitions" or contender == CLUSTER:
+                    yield axis, contender, points
 
-
-@dataclass(frozen=True)
-class Point:
-    rows: int
-    features: int
-    splits: int
-    partitions: int | None = None  # None: as Spark reads the files
-
-    def __str__(self) -> str:
-        given = ((f.name, getattr(self, f.name)) for f in fields(self))
-        return ", ".join(f"{value:,} {name}" for name, value in given if value is not None)
+    def scaled(self, shrunk: Callable[[int], int]) -> Growth:
+        rows = {"rows": tuple(map(shrunk, self.axes["rows"]))}
+        middle = replace(self.middle, rows=shrunk(self.middle.rows))
+        return replace(self, middle=middle, axes={**self.axes, **rows})
 
 
 @dataclass(frozen=True)
@@ -73,8 +78,8 @@ class Preset:
         """By kind and number of features the smallest and the largest number of rows."""
         wanted = [(case.kind, case.features, case.rows) for case in self.cases]
         if self.growth:
-            rows = self.growth.axes.get("rows", (self.growth.rows,))
-            wanted += [(FRIEDMAN, self.growth.features, n) for n in rows]
+            features = self.growth.middle.features
+            wanted += [(FRIEDMAN, features, rows) for rows in self.growth.axes["rows"]]
         found: dict[tuple[str, int], tuple[int, int]] = {}
         for kind, features, n in wanted:
             least, most = found.get((kind, features), (n, n))
@@ -89,12 +94,7 @@ class Preset:
             return max(400, round(n * factor))
 
         cases = tuple(replace(case, rows=shrunk(case.rows)) for case in self.cases)
-        growth = self.growth
-        if growth:
-            axes = dict(growth.axes)
-            if "rows" in axes:
-                axes["rows"] = tuple(map(shrunk, axes["rows"]))
-            growth = replace(growth, rows=shrunk(growth.rows), axes=axes)
+        growth = self.growth.scaled(shrunk) if self.growth else None
         return replace(self, cases=cases, growth=growth, judged=False)
 
 
@@ -109,9 +109,7 @@ PRESETS = {
             Case("stumps", 1_600, 10, 2, {AUTO: 1, BOOSTED: 1, XGBOOST: 1, SKLEARN: 1}, scoring=1),
         ),
         growth=Growth(
-            rows=1_600,
-            features=10,
-            splits=2,
+            middle=Point(1_600, 10, 2),
             axes={
                 "rows": (1_600, 3_200),
                 "features": (5, 10),
@@ -137,9 +135,7 @@ PRESETS = {
             ),
         ),
         growth=Growth(
-            rows=STANDARD_ROWS,
-            features=50,
-            splits=8,
+            middle=Point(STANDARD_ROWS, 50, 8),
             axes={
                 "rows": (STANDARD_ROWS // 2, STANDARD_ROWS, 2 * STANDARD_ROWS),
                 "features": (12, 25, 50),

@@ -44,8 +44,8 @@ def model(pipeline: Pipeline, data: DataFrame) -> PipelineModel:
 
 def assert_alike(one: Any, other: Any, data: DataFrame) -> None:
     """Two models score alike; a vector with NaN is never equal to itself, so it is left out."""
-    scored = (model.transform(data).drop("features") for model in (one, other))
-    assert_df_equality(*scored, allow_nan_equality=True)
+    first, second = (model.transform(data).drop("features") for model in (one, other))
+    assert_df_equality(first, second, allow_nan_equality=True)
 
 
 def test_names_and_categories_come_through(model: PipelineModel) -> None:

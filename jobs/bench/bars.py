@@ -1,0 +1,97 @@
+"""The ratios that matter, each next to the bar that it should reach."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from jobs.bench.cases import SUM, CaseResult, Timings
+from jobs.bench.floors import KERNEL, PACK, SCAN, STEP
+from jobs.bench.growing import Curve
+from jobs.bench.measuring import Timing
+from jobs.bench.memory import DRIVER, WORKER
+from jobs.bench.presets import AUTO, CLUSTER, IMODELS, TREE, XGBOOST
+
+COMPARED = {  # by case: over, under, bar
+    "small": [(IMODELS, AUTO, 20)],  # at least; all other bars are upper ones
+    "tree": [(AUTO, TREE, 0.25), (CLUSTER, TREE, 0.5)],
+    "stumps": [(AUTO, XGBOOST, 0.5)],
+}
+STEP_TO_KERNEL, PACK_TO_SCAN, SCORING_TO_SUM = 3, 2, 2
+DOUBLED = 2.2  # times as long for twice as much
+SAME_MEMORY = 1.25  # times as much for twice the rows: what blocks bound, rows do not
+DRIVER_GB = 6
+
+
+@dataclass(frozen=True)
+class Bar:
+    what: str
+    value: float | None  # None: not measured; the tables say why
+    limit: float
+    at_least: bool = False
+
+    @property
+    def met(self) -> bool | None:
+        if self.value is None:
+            return None
+        return self.value >= self.limit if self.at_least else self.value <= self.limit
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "met": self.met}
+
+
+def bars(results: Sequence[CaseResult], curves: Sequence[Curve]) -> list[Bar]:
+    found = [bar for result in results for bar in case_bars(result)]
+    found += [bar for curve in curves for bar in curve_bars(curve)]
+    by_name = {result.case.name: result for result in results}
+    if {"large", "twice as large"} <= by_name.keys():
+        found += large_bars(by_name["large"], by_name["twice as large"])
+    failed = sum(fit.note.startswith("failed") for r in results for fit in r.fits.values())
+    return [*found, Bar("fits that failed", failed, 0)]
+
+
+def case_bars(result: CaseResult) -> Iterator[Bar]:
+    for over, under, limit in COMPARED.get(result.case.name, []):
+        what = f"{result.title}: {over} / {under}"
+        yield Bar(what, ratio(result.fits, over, under), limit, at_least=over == IMODELS)
+    size = f"{result.rows:,} x {result.case.features}"
+    if result.floors:
+        step, pack = ratio(result.floors, STEP, KERNEL), ratio(result.floors, PACK, SCAN)
+        yield Bar(f"{size}: {STEP} / {KERNEL}", step, STEP_TO_KERNEL)
+        yield Bar(f"{size}: {PACK} / {SCAN}", pack, PACK_TO_SCAN)
+    if result.scoring:
+        scoring = ratio(result.scoring, AUTO, SUM)
+        yield Bar(f"{size}: scoring by figs_spark / {SUM}", scoring, SCORING_TO_SUM)
+
+
+def curve_bars(curve: Curve) -> Iterator[Bar]:
+    """The last step of a curve, where it doubles."""
+    low, high = curve.values[-2:]
+    if high != 2 * low or curve.axis == "partitions":
+        return
+    what = f"{curve.contender}, {low:,} -> {high:,} {curve.axis}"
+    yield from doubling_bars(what, *curve.timings[-2:], curve.axis == "rows")
+
+
+def large_bars(large: CaseResult, twice: CaseResult) -> Iterator[Bar]:
+    what = f"{CLUSTER}, {large.rows:,} -> {twice.rows:,} rows"
+    yield from doubling_bars(what, large.fits[CLUSTER], twice.fits[CLUSTER], True)
+    peak = twice.fits[CLUSTER].memory.get(DRIVER)
+    in_gb = None if peak is None else peak / 1000
+    yield Bar(f"{twice.rows:,} rows: driver JVM and Python together, GB", in_gb, DRIVER_GB)
+
+
+def doubling_bars(what: str, once: Timing, twice: Timing, rows: bool) -> Iterator[Bar]:
+    yield Bar(f"{what}: time", quotient(twice.median, once.median), DOUBLED)
+    if rows and CLUSTER in what:
+        grown = quotient(twice.memory.get(WORKER), once.memory.get(WORKER))
+        yield Bar(f"{what}: memory of a Python worker", grown, SAME_MEMORY)
+
+
+def ratio(timings: Timings, over: str, under: str) -> float | None:
+    return quotient(timings[over].median, timings[under].median)
+
+
+def quotient(over: float | None, under: float | None) -> float | None:
+    return over / under if over and under else None

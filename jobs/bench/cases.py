@@ -1,0 +1,98 @@
+"""A case: its contenders on the same rows, how fast their models score, and the floors."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass, field
+from functools import partial, reduce
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from jobs.bench.contenders import CONTENDERS, Scorer, Task
+from jobs.bench.data import Data
+from jobs.bench.floors import measure_floors
+from jobs.bench.measuring import Timing, in_turns
+from jobs.bench.presets import Case
+
+SUM = "reading the columns and adding them up"
+WARM_SPLITS = 2
+
+Timings = dict[str, Timing]
+
+
+@dataclass(frozen=True)
+class CaseResult:
+    case: Case
+    rows: int
+    fits: Timings
+    scoring: Timings = field(default_factory=dict)
+    floors: Timings = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        case = self.case
+        return f"{self.rows:,} x {case.features}, {case.splits} splits, {case.bins} bins"
+
+    def to_dict(self) -> dict[str, Any]:
+        def plain(timings: Timings) -> dict[str, Any]:
+            return {name: timing.to_dict() for name, timing in timings.items()}
+
+        case = self.case
+        return {
+            "name": case.name,
+            "data": case.kind,
+            "rows": self.rows,
+            "features": case.features,
+            "splits": case.splits,
+            "bins": case.bins,
+            "fits": plain(self.fits),
+            "scoring": plain(self.scoring),
+            "floors": plain(self.floors),
+        }
+
+
+def measure_case(
+    spark: SparkSession, case: Case, data: Data, warm: Data, folder: Path
+) -> CaseResult:
+    """`warm` has few rows of the same kind: everyone fits them once before the clock starts."""
+    task = Task(data, case.splits, case.bins)
+    fits = measure_fits(spark, case, task, Task(warm, WARM_SPLITS, case.bins))
+    scoring = measure_scoring(spark, case, data, fits) if case.scoring else {}
+    floors = measure_floors(spark, task, case.floors, folder) if case.floors else {}
+    return CaseResult(case, data.rows, fits, scoring, floors)
+
+
+def measure_fits(spark: SparkSession, case: Case, task: Task, warm: Task) -> Timings:
+    notes = {name: CONTENDERS[name].obstacle(task.data.rows) for name in case.contenders}
+    able = {name: CONTENDERS[name] for name, note in notes.items() if not note}
+    in_turns({n: (partial(c.fit, spark, warm), 1) for n, c in able.items()}, "warm-up")
+    runs = {n: (partial(c.fit, spark, task), case.contenders[n]) for n, c in able.items()}
+    timings = in_turns(runs, case.name)
+    for name, timing in timings.items():
+        if timing.result is not None:
+            timing.r2 = able[name].r2(spark, timing.result, task.data)
+    return {name: timings.get(name, Timing(note=note)) for name, note in notes.items()}
+
+
+def measure_scoring(spark: SparkSession, case: Case, data: Data, fits: Timings) -> Timings:
+    """The models that score DataFrames, written nowhere, and the sum of the same columns."""
+
+    def score(scorer: Scorer) -> None:
+        scorer(data.frame(spark)).write.format("noop").mode("overwrite").save()
+
+    def add_up() -> None:
+        total = reduce(operator.add, map(F.col, data.features))
+        data.frame(spark).agg(F.sum(total)).collect()
+
+    competing = {name: fit for name, fit in fits.items() if CONTENDERS[name].on_spark}
+    runs = {
+        name: (partial(score, fit.result), case.scoring)
+        for name, fit in competing.items()
+        if fit.result is not None
+    }
+    timings = in_turns({**runs, SUM: (add_up, case.scoring)}, "scoring")
+    notes = {name: Timing(note=fit.note) for name, fit in competing.items()}
+    return {**notes, **timings}

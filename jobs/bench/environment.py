@@ -1,0 +1,50 @@
+"""The machine and the versions that a run was made with."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+PACKAGES = (
+    "figs_spark", "pyspark", "numpy", "numba", "pyarrow", "xgboost", "scikit-learn", "imodels",
+)  # fmt: skip
+
+
+def versions(spark: SparkSession) -> dict[str, str]:
+    java = "java_method('java.lang.System', 'getProperty', 'java.version')"
+    found = {"python": platform.python_version(), "java": spark.range(1).selectExpr(java).collect()[0][0]}
+    return found | {package: installed(package) for package in PACKAGES}
+
+
+def installed(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def machine(spark: SparkSession) -> dict[str, str | int | float]:
+    return {
+        "cpu": cpu(),
+        "cores": os.cpu_count() or 1,
+        "tasks at once": spark.sparkContext.defaultParallelism,
+        "memory GB": round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9, 1),
+        "driver heap": spark.conf.get("spark.driver.memory", "1g"),
+        "system": platform.platform(),
+    }
+
+
+def cpu() -> str:
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text().splitlines() if path.exists() else []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor() or platform.machine())
+
+
+def load() -> list[float]:
+    """Running processes over the last 1, 5 and 15 minutes."""
+    return [round(value, 2) for value in os.getloadavg()]
