@@ -3,8 +3,8 @@
     spark-submit --driver-memory 4g jobs/benchmark.py --preset standard
     python jobs/benchmark.py --preset smoke
 
-Generated tables are kept in `--output` and found again by the next run. The report goes to
-`--output` as JSON, as Markdown and, for growth, as a picture.
+Writes a report to `--output`, as JSON, as Markdown and, of growth, as a picture, and prints it.
+The generated tables stay in `--output` and serve the next run.
 
 Exit codes: 0 done, 1 a contender failed, 2 wrong arguments.
 """
@@ -16,12 +16,103 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))  # spark-submit puts the folder of this file there, not the checkout
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # spark-submit has only jobs there
 
-from jobs.bench.cases import measure_case
-...
+from jobs.bench import environment
+from jobs.bench.cases import CaseResult, measure_case
+from jobs.bench.data import prepare
+from jobs.bench.growing import Curve, measure_growth
+from jobs.bench.presets import FRIEDMAN, PRESETS, Preset
+from jobs.bench.report import Report
+
+CONF = Path(__file__).resolve().parents[1] / "conf"
+WARM_ROWS = 2_000
+
+log = logging.getLogger("benchmark")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = parse(arguments)
+    logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
+    log.setLevel(logging.INFO)
+    spark = start(PRESETS[options.preset].heap)
+    try:
+        report = run(spark, options)
+    finally:
+        spark.stop()
+    print(report.save(options.output))
+    return int(report.failures > 0)
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="benchmark.py", description="Time figs_spark, its rivals and the floors below them."
+    )
+    parser.add_argument("--preset", choices=PRESETS, default="standard", help="(%(default)s)")
+    parser.add_argument(
+        "--rows", type=int, help="of the largest table, the others in proportion; default: preset"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of the generated rows (%(default)s)")
+    parser.add_argument(
+        "--output", metavar="PATH", type=Path, default=Path("build/bench"), help="(%(default)s)"
+    )
+    return parser.parse_args(arguments)
+
+
+def start(heap: str) -> SparkSession:
+    """A session with this heap; under spark-submit the heap is what --driver-memory says."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("SPARK_CONF_DIR", str(CONF))
+    builder = SparkSession.builder.appName("figs_spark benchmark")
+    return builder.config("spark.driver.memory", heap).getOrCreate()
+
+
+def run(spark: SparkSession, options: argparse.Namespace) -> Report:
+    preset = PRESETS[options.preset]
+    if options.rows is not None:
+        preset = preset.scaled(options.rows)
+    began, load = datetime.now().astimezone(), environment.load()
+    curves, results = measure(spark, preset, options.output, options.seed)
+    facts = {
+        "date": began.isoformat(timespec="seconds"),
+        "minutes": round((datetime.now().astimezone() - began).total_seconds() / 60, 1),
+        **environment.machine(spark),
+        "load before": load,
+        "load after": environment.load(),
+        "seed": options.seed,
+    }
+    versions = environment.versions(spark)
+    return Report(options.preset, preset.judged, facts, versions, results, curves)
+
+
+def measure(
+    spark: SparkSession, preset: Preset, folder: Path, seed: int
+) -> tuple[list[Curve], list[CaseResult]]:
+    """Growth first: workers are then free of what other contenders leave in them."""
+    tables = {
+        (kind, features): prepare(folder / "data", kind, most, least, features, seed)
+        for (kind, features), (least, most) in preset.tables().items()
+    }
+    few = {
+        (kind, features): prepare(folder / "data", kind, WARM_ROWS, WARM_ROWS, features, seed)
+        for kind, features in tables
+    }
+    curves = []
+    if preset.growth:
+        key = FRIEDMAN, preset.growth.middle.features
+        curves = measure_growth(spark, preset.growth, tables[key], few[key])
+    results = []
+    for case in preset.cases:
+        key = case.kind, case.features
+        data = tables[key].part(case.rows)
+        results.append(measure_case(spark, case, data, few[key], folder / "blocks"))
+    return curves, results
+
+
+if __name__ == "__main__":
+    sys.exit(main())

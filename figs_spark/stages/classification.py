@@ -16,6 +16,7 @@ from figs_spark.stages import params
 from figs_spark.stages.estimator import FIGSEstimator
 from figs_spark.stages.model import FIGSModel
 from figs_spark.stages.params import DeclaredParams, with_signature
+from figs_spark.stages.scoring import ScoringModel
 
 DECLARED = (
     *params.INPUTS,
@@ -64,14 +65,12 @@ class ThresholdParams(DeclaredParams):
             )
 
 
-class FIGSClassificationModel(ThresholdParams, FIGSModel):
-    """A fitted FIGS for classes.
+class ClassificationOutputs(ThresholdParams, ScoringModel):
+    """Classes come out.
 
-    Two classes: the sum of the leaf values, clipped to [0, 1], is the probability of class 1.
-    More: one sum per class, clipped and normalised.
+    Two classes: the score, clipped to [0, 1], is the probability of class 1. More: one score per
+    class, clipped and normalised.
     """
-
-    declared = DECLARED
 
     @property
     def numClasses(self) -> int:
@@ -144,7 +143,14 @@ class FIGSClassificationModel(ThresholdParams, FIGSModel):
             pairs = zip(predicted, thresholds, strict=True)
             predicted = [p / t if t > 0 else F.lit(float("inf")) for p, t in pairs]
         scaled = F.array(*predicted)
-        return (F.array_position(scaled, F.array_max(scaled)) - 1).cast("double")
+        first = F.call_function("array_position", scaled, F.array_max(scaled))
+        return (first - 1).cast("double")
+
+
+class FIGSClassificationModel(ClassificationOutputs, FIGSModel):
+    """A fitted FIGS for classes."""
+
+    declared = DECLARED
 
 
 @with_signature

@@ -20,7 +20,7 @@ from pyspark.sql.types import (
     StructField,
 )
 
-from figs_spark.treesum import Feature, TreeSum
+from figs_spark.treesum import Feature
 
 OUTPUTS = ("predictionCol", "probabilityCol", "rawPredictionCol", "leafCol", "contributionsCol")
 
@@ -163,14 +163,18 @@ def training_column(inputs: Inputs, features: Sequence[Feature]) -> Column:
     """All features as array<double>; text and truth values as positions in their categories."""
     if inputs.packed is not None:
         return inputs.packed
-    cells = []
-    for feature, is_text in zip(features, inputs.is_text, strict=True):
-        cell = column(feature.name)
-        if is_text:
-            known = F.array(*[F.lit(category) for category in feature.categories or ()])
-            cell = F.array_position(known, cell) - 1
-        cells.append(cell.cast("double"))
-    return F.array(*cells)
+    return as_numbers(features, [column(feature.name) for feature in features])
+
+
+def as_numbers(features: Sequence[Feature], cells: Sequence[Column]) -> Column:
+    """Cells as array<double>; text and truth values as positions in their categories."""
+    numbers = []
+    for feature, cell in zip(features, cells, strict=True):
+        if feature.categories and isinstance(feature.categories[0], str):
+            known = F.array(*[F.lit(category) for category in feature.categories])
+            cell = F.call_function("array_position", known, cell) - 1
+        numbers.append(cell.cast("double"))
+    return F.array(*numbers)
 
 
 def with_scoring_array(dataset: DataFrame, name: str, length: int, new: str) -> DataFrame:
@@ -185,16 +189,18 @@ def with_scoring_array(dataset: DataFrame, name: str, length: int, new: str) -> 
     return dataset.withColumn(new, packed).withColumn(new, checked)
 
 
-def scoring_columns(dataset: DataFrame, model: TreeSum, names: Sequence[str]) -> list[Column]:
+def scoring_columns(
+    dataset: DataFrame, features: Sequence[Feature], used: set[int], names: Sequence[str]
+) -> list[Column]:
     """Scalar columns as the expressions of a model take them; those it uses are checked."""
-    if len(names) != len(model.features):
+    if len(names) != len(features):
         raise ValueError(
             f"featuresCols names {len(names)} columns, and the model was trained on "
-            f"{len(model.features)}. Name these, in their order."
+            f"{len(features)}. Name these, in their order."
         )
-    for j in sorted({split.feature for split in model.splits}):
+    for j in sorted(used):
         kind = field(dataset, names[j], "featuresCols").dataType
-        wanted = _wanted(model.features[j])
+        wanted = _wanted(features[j])
         if not isinstance(kind, wanted):
             trained_on = "numeric" if wanted is NumericType else wanted.typeName()
             raise ValueError(
@@ -203,7 +209,7 @@ def scoring_columns(dataset: DataFrame, model: TreeSum, names: Sequence[str]) ->
             )
     return [
         column(name).cast("double") if _wanted(feature) is NumericType else column(name)
-        for name, feature in zip(names, model.features, strict=True)
+        for name, feature in zip(names, features, strict=True)
     ]
 
 

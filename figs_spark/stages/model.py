@@ -1,4 +1,4 @@
-"""What the fitted FIGS models share: the tree sum, scoring as native Columns, text, saving."""
+"""A fitted sum of trees: what is in it, its text, its scores as native Columns, saving."""
 
 from __future__ import annotations
 
@@ -6,17 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pyspark.ml import Model
 from pyspark.ml.functions import array_to_vector
-from pyspark.ml.linalg import DenseVector, Vector, Vectors
-from pyspark.sql import Column, DataFrame
+from pyspark.ml.linalg import DenseVector, Vectors
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from figs_spark.engine.blocks import Target
-from figs_spark.stages.inputs import check_outputs, column, scoring_columns, with_scoring_array
-from figs_spark.stages.params import DeclaredParams
-from figs_spark.stages.persistence import Persistent
-from figs_spark.treesum import Node, TreeSum
+from figs_spark.stages.scoring import ScoringModel
+from figs_spark.treesum import Feature, Node, TreeSum
 from figs_spark.treesum.expressions import contribution_columns, leaf_columns, score_columns
 from figs_spark.treesum.serialization import from_dict, to_dict
 from figs_spark.treesum.text import describe, rules
@@ -27,14 +23,12 @@ if TYPE_CHECKING:
 NOT_FITTED = TreeSum((), (Node((0.0,), 0, 0.0),), (0.0,), (0.0,))
 
 
-class FIGSModel(DeclaredParams, Persistent, Model):
+class FIGSModel(ScoringModel):
     """A fitted sum of trees."""
 
     def __init__(self, **params: Any) -> None:
         super().__init__(**params)
         self.treeSum: TreeSum = NOT_FITTED
-        self._classes = 0
-        self._class_names: tuple[str, ...] | None = None
         self._validation_losses: tuple[float, ...] | None = None
 
     # What is in it
@@ -51,14 +45,6 @@ class FIGSModel(DeclaredParams, Persistent, Model):
     @property
     def numSplits(self) -> int:
         return len(self.treeSum.splits)
-
-    @property
-    def numFeatures(self) -> int:
-        return len(self.treeSum.features)
-
-    @property
-    def featureNames(self) -> list[str]:
-        return self.treeSum.feature_names
 
     @property
     def featureImportances(self) -> DenseVector:
@@ -109,43 +95,21 @@ class FIGSModel(DeclaredParams, Persistent, Model):
     def toDebugString(self) -> str:
         return str(self)
 
-    def _outcome(self) -> str:
-        """Ends the sentence "the sum is ..."."""
-        raise NotImplementedError
-
-    def _output_names(self) -> Sequence[str] | None:
-        return None
-
     # Scoring
 
-    def _transform(self, dataset: DataFrame) -> DataFrame:
-        """Native Columns only: no Python in the plan. What other expressions build on gets a
-        column of its own for the time being, so that Spark computes it once."""
-        check_outputs(dataset, self)
-        model, names = self.treeSum, self.getOrDefault("featuresCols")
-        own = [f"{self.uid}_{name}" for name in ("features", "scores", "predicted")]
-        if names is None:
-            name = self.getOrDefault("featuresCol")
-            dataset = with_scoring_array(dataset, name, self.numFeatures, own[0])
-            features = [column(own[0])[j] for j in range(self.numFeatures)]
-        else:
-            features = scoring_columns(dataset, model, names)
-        dataset = dataset.withColumn(own[1], F.array(*score_columns(model, features)))
-        scores = [column(own[1])[c] for c in range(model.outputs)]
-        dataset = dataset.withColumn(own[2], F.array(*self._predicted(scores)))
-        predicted = [column(own[2])[c] for c in range(max(1, self._classes))]
-        outputs = self._outputs(scores, predicted) | self._details(features)
-        for name, expression in outputs.items():
-            dataset = dataset.withColumn(name, expression)
-        return dataset.drop(*own)
+    @property
+    def _features(self) -> tuple[Feature, ...]:
+        return self.treeSum.features
 
-    def _predicted(self, scores: Sequence[Column]) -> list[Column]:
-        """What the scores predict."""
-        return list(scores)
+    @property
+    def _used(self) -> set[int]:
+        return {split.feature for split in self.treeSum.splits}
 
-    def _outputs(self, scores: Sequence[Column], predicted: Sequence[Column]) -> dict[str, Column]:
-        """The output columns by name, in order."""
-        raise NotImplementedError
+    def _score_array(self, features: Sequence[Column]) -> Column:
+        return F.array(*score_columns(self.treeSum, features))
+
+    def _raw_scores(self, values: Any) -> np.ndarray:
+        return self.treeSum.predict(values)
 
     def _details(self, features: Sequence[Column]) -> dict[str, Column]:
         """The optional outputs: the leaf in each tree, and what each tree adds."""
@@ -158,33 +122,17 @@ class FIGSModel(DeclaredParams, Persistent, Model):
             found[name] = F.array(*[t[0] if len(t) == 1 else F.array(*t) for t in trees])
         return found
 
-    def _scores(self, values: Any) -> tuple[np.ndarray, bool]:
-        """Raw scores, and whether a single row was given."""
-        single = isinstance(values, Vector) or np.ndim(values) == 1
-        if single:
-            cells = values.toArray() if isinstance(values, Vector) else values
-            values = np.array([list(cells)], dtype=object)
-        return self.treeSum.predict(values), single
-
     # Saving
 
     def _contents(self) -> dict[str, Any]:
         return {
             "treeSum": to_dict(self.treeSum),
-            "classes": self._classes,
-            "classNames": self._class_names,
+            **self._class_contents(),
             "validationLosses": self._validation_losses,
         }
 
     def _set_contents(self, contents: dict[str, Any], source: str) -> None:
         self.treeSum = from_dict(contents.get("treeSum"), source)
-        self._classes = contents.get("classes", "missing")
-        names, losses = contents.get("classNames"), contents.get("validationLosses")
-        outputs = self.treeSum.outputs
-        if not isinstance(self._classes, int) or Target(self._classes).outputs != outputs:
-            raise ValueError(
-                f"{source} is damaged: the entry 'classes' is {self._classes}, and a leaf has "
-                f"{outputs} value(s)."
-            )
-        self._class_names = tuple(names) if names else None
+        self._set_classes(contents, self.treeSum.outputs, source)
+        losses = contents.get("validationLosses")
         self._validation_losses = None if losses is None else tuple(losses)

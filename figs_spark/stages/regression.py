@@ -11,6 +11,7 @@ from figs_spark.stages import params
 from figs_spark.stages.estimator import FIGSEstimator
 from figs_spark.stages.model import FIGSModel
 from figs_spark.stages.params import with_signature
+from figs_spark.stages.scoring import ScoringModel
 
 DECLARED = (
     *params.INPUTS,
@@ -21,10 +22,8 @@ DECLARED = (
 )
 
 
-class FIGSRegressionModel(FIGSModel):
-    """A fitted FIGS for a numeric outcome: the prediction is the sum of the leaf values."""
-
-    declared = DECLARED
+class RegressionOutputs(ScoringModel):
+    """A number comes out: the score."""
 
     def predict(self, values: Any) -> Any:
         """Predictions without Spark: for a table an array, for one row a number."""
@@ -37,6 +36,12 @@ class FIGSRegressionModel(FIGSModel):
     def _outputs(self, scores: Sequence[Column], predicted: Sequence[Column]) -> dict[str, Column]:
         name = self.getOrDefault("predictionCol")
         return {name: predicted[0]} if name else {}
+
+
+class FIGSRegressionModel(RegressionOutputs, FIGSModel):
+    """A fitted FIGS for a numeric outcome: the prediction is the sum of the leaf values."""
+
+    declared = DECLARED
 
 
 @with_signature

@@ -13,7 +13,7 @@ from jobs.bench.measuring import Timing
 from jobs.bench.memory import DRIVER, WORKER
 from jobs.bench.presets import AUTO, CLUSTER, IMODELS, TREE, XGBOOST
 
-COMPARED = {  # by case: over, under, bar
+COMPARED: dict[str, list[tuple[str, str, float]]] = {  # by case: over, under, bar
     "small": [(IMODELS, AUTO, 20)],  # at least; all other bars are upper ones
     "tree": [(AUTO, TREE, 0.25), (CLUSTER, TREE, 0.5)],
     "stumps": [(AUTO, XGBOOST, 0.5)],
@@ -47,8 +47,13 @@ def bars(results: Sequence[CaseResult], curves: Sequence[Curve]) -> list[Bar]:
     by_name = {result.case.name: result for result in results}
     if {"large", "twice as large"} <= by_name.keys():
         found += large_bars(by_name["large"], by_name["twice as large"])
-    failed = sum(fit.note.startswith("failed") for r in results for fit in r.fits.values())
-    return [*found, Bar("fits that failed", failed, 0)]
+    return [*found, Bar("runs that failed", failures(results, curves), 0)]
+
+
+def failures(results: Sequence[CaseResult], curves: Sequence[Curve]) -> int:
+    timings = [timing for result in results for timing in result.timings]
+    timings += [timing for curve in curves for timing in curve.timings]
+    return sum(timing.failed for timing in timings)
 
 
 def case_bars(result: CaseResult) -> Iterator[Bar]:
@@ -71,12 +76,13 @@ def curve_bars(curve: Curve) -> Iterator[Bar]:
     if high != 2 * low or curve.axis == "partitions":
         return
     what = f"{curve.contender}, {low:,} -> {high:,} {curve.axis}"
-    yield from doubling_bars(what, *curve.timings[-2:], curve.axis == "rows")
+    once, twice = curve.timings[-2:]
+    yield from doubling_bars(what, once, twice, rows=curve.axis == "rows")
 
 
 def large_bars(large: CaseResult, twice: CaseResult) -> Iterator[Bar]:
     what = f"{CLUSTER}, {large.rows:,} -> {twice.rows:,} rows"
-    yield from doubling_bars(what, large.fits[CLUSTER], twice.fits[CLUSTER], True)
+    yield from doubling_bars(what, large.fits[CLUSTER], twice.fits[CLUSTER], rows=True)
     peak = twice.fits[CLUSTER].memory.get(DRIVER)
     in_gb = None if peak is None else peak / 1000
     yield Bar(f"{twice.rows:,} rows: driver JVM and Python together, GB", in_gb, DRIVER_GB)

@@ -11,14 +11,13 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from jobs.bench.contenders import CONTENDERS, Scorer, Task
+from jobs.bench.contenders import CONTENDERS, Scorer, Task, warm_up
 from jobs.bench.data import Data
 from jobs.bench.floors import measure_floors
 from jobs.bench.measuring import Timing, in_turns
 from jobs.bench.presets import Case
 
 SUM = "reading the columns and adding them up"
-WARM_SPLITS = 2
 
 Timings = dict[str, Timing]
 
@@ -36,10 +35,11 @@ class CaseResult:
         case = self.case
         return f"{self.rows:,} x {case.features}, {case.splits} splits, {case.bins} bins"
 
-    def to_dict(self) -> dict[str, Any]:
-        def plain(timings: Timings) -> dict[str, Any]:
-            return {name: timing.to_dict() for name, timing in timings.items()}
+    @property
+    def timings(self) -> list[Timing]:
+        return [*self.fits.values(), *self.scoring.values(), *self.floors.values()]
 
+    def to_dict(self) -> dict[str, Any]:
         case = self.case
         return {
             "name": case.name,
@@ -48,27 +48,27 @@ class CaseResult:
             "features": case.features,
             "splits": case.splits,
             "bins": case.bins,
-            "fits": plain(self.fits),
-            "scoring": plain(self.scoring),
-            "floors": plain(self.floors),
+            "fits": {name: fit.to_dict() for name, fit in self.fits.items()},
+            "scoring": {name: timing.to_dict() for name, timing in self.scoring.items()},
+            "floors": {name: timing.to_dict() for name, timing in self.floors.items()},
         }
 
 
 def measure_case(
     spark: SparkSession, case: Case, data: Data, warm: Data, folder: Path
 ) -> CaseResult:
-    """`warm` has few rows of the same kind: everyone fits them once before the clock starts."""
+    """`warm` has a few rows of the same kind, to warm up with."""
     task = Task(data, case.splits, case.bins)
-    fits = measure_fits(spark, case, task, Task(warm, WARM_SPLITS, case.bins))
+    fits = measure_fits(spark, case, task, warm)
     scoring = measure_scoring(spark, case, data, fits) if case.scoring else {}
     floors = measure_floors(spark, task, case.floors, folder) if case.floors else {}
     return CaseResult(case, data.rows, fits, scoring, floors)
 
 
-def measure_fits(spark: SparkSession, case: Case, task: Task, warm: Task) -> Timings:
+def measure_fits(spark: SparkSession, case: Case, task: Task, warm: Data) -> Timings:
     notes = {name: CONTENDERS[name].obstacle(task.data.rows) for name in case.contenders}
     able = {name: CONTENDERS[name] for name, note in notes.items() if not note}
-    in_turns({n: (partial(c.fit, spark, warm), 1) for n, c in able.items()}, "warm-up")
+    warm_up(spark, able, warm)
     runs = {n: (partial(c.fit, spark, task), case.contenders[n]) for n, c in able.items()}
     timings = in_turns(runs, case.name)
     for name, timing in timings.items():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -12,7 +13,8 @@ from pyspark.ml import Estimator, Pipeline
 from pyspark.ml.feature import VectorAssembler
 from pyspark.ml.functions import vector_to_array
 from pyspark.ml.regression import DecisionTreeRegressor, GBTRegressor
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from figs_spark import FIGSClassifier, FIGSRegressor
 from jobs.bench import presets
@@ -20,6 +22,8 @@ from jobs.bench.data import LABEL, Data
 
 PREDICTION = "prediction"
 IMODELS_ROWS = 100_000  # beyond it one fit takes minutes to hours
+
+log = logging.getLogger("benchmark")
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,7 @@ def figs(mode: str) -> Callable[[SparkSession, Task], Scorer]:
         model = figs_estimator(task, mode).fit(task.data.frame(spark))
         if task.data.kind == presets.FRIEDMAN:
             return model.transform
-        probability = vector_to_array("probability")[1]
+        probability = vector_to_array(F.col("probability"))[1]
         return lambda frame: model.transform(frame).withColumn(PREDICTION, probability)
 
     return fit
@@ -145,3 +149,10 @@ CONTENDERS = {
     presets.XGBOOST: Contender(xgboost, "xgboost"),
     presets.SKLEARN: Contender(sklearn, "sklearn", on_spark=False),
 }
+
+
+def warm_up(spark: SparkSession, names: Iterable[str], data: Data) -> None:
+    """Everyone fits a few rows before the clock starts."""
+    for name in names:
+        log.info("warming up: %s", name)
+        CONTENDERS[name].fit(spark, Task(data, splits=2, bins=64))

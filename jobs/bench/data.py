@@ -20,7 +20,7 @@ from jobs.bench.presets import FRIEDMAN, SIGNS
 
 LABEL = "y"
 FILES = 8  # of the smallest part of a table that is asked for
-TEST_ROWS = 20_000
+TEST_ROWS = 20_000  # at most
 CHUNK_VALUES = 1 << 23  # numbers made at a time; they become a row group
 
 Floats = NDArray[np.float64]
@@ -81,11 +81,11 @@ class Data:
                 spark.conf.set(name, str(value))
             yield
         finally:
-            for name, value in before.items():
-                if value is None:
+            for name, old in before.items():
+                if old is None:
                     spark.conf.unset(name)
                 else:
-                    spark.conf.set(name, value)
+                    spark.conf.set(name, old)
 
 
 def prepare(folder: Path, kind: str, rows: int, least: int, features: int, seed: int) -> Data:
@@ -98,7 +98,13 @@ def prepare(folder: Path, kind: str, rows: int, least: int, features: int, seed:
         log.info("writing %s", path)
         unfinished = path.with_suffix(".unfinished")
         unfinished.mkdir(parents=True, exist_ok=True)
-        _write(unfinished / "test.parquet", kind, TEST_ROWS, names, (seed, 0))
+        _write(
+            unfinished / "test.parquet",
+            kind,
+            min(TEST_ROWS, max(1_000, rows // 10)),
+            names,
+            (seed, 0),
+        )
         for k in range(files):
             _write(unfinished / _file(k), kind, rows_per_file, names, (seed, 1 + k))
         unfinished.rename(path)
@@ -110,9 +116,7 @@ def _file(k: int) -> str:
     return f"train-{k:03}.parquet"
 
 
-def _write(
-    path: Path, kind: str, rows: int, names: tuple[str, ...], seed: tuple[int, ...]
-) -> None:
+def _write(path: Path, kind: str, rows: int, names: tuple[str, ...], seed: tuple[int, ...]) -> None:
     schema = pa.schema([(name, pa.float64()) for name in (*names, LABEL)])
     with pq.ParquetWriter(path, schema, use_dictionary=kind == SIGNS) as writer:
         for x, y in _chunks(kind, rows, len(names), seed):

@@ -6,6 +6,7 @@ import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -15,9 +16,15 @@ PACKAGES = (
 
 
 def versions(spark: SparkSession) -> dict[str, str]:
-    java = "java_method('java.lang.System', 'getProperty', 'java.version')"
-    found = {"python": platform.python_version(), "java": spark.range(1).selectExpr(java).collect()[0][0]}
+    found = {
+        "python": platform.python_version(),
+        "java": jvm(spark).System.getProperty("java.version"),
+    }
     return found | {package: installed(package) for package in PACKAGES}
+
+
+def jvm(spark: SparkSession) -> Any:
+    return spark.sparkContext._jvm
 
 
 def installed(package: str) -> str:
@@ -32,8 +39,8 @@ def machine(spark: SparkSession) -> dict[str, str | int | float]:
         "cpu": cpu(),
         "cores": os.cpu_count() or 1,
         "tasks at once": spark.sparkContext.defaultParallelism,
-        "memory GB": round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9, 1),
-        "driver heap": spark.conf.get("spark.driver.memory", "1g"),
+        "memory GB": round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30, 1),
+        "driver heap GB": round(jvm(spark).Runtime.getRuntime().maxMemory() / 2**30, 1),
         "system": platform.platform(),
     }
 

@@ -27,7 +27,7 @@ from figs_spark.engine.growing import Growth, Settings, grow
 from figs_spark.engine.histograms import Layout, Program, Sums, accumulate
 from figs_spark.engine.packing import Table
 from figs_spark.engine.training import Plan, packed
-from figs_spark.engine.weights import OwnWeights
+from figs_spark.engine.weights import OwnWeights, Weights
 from figs_spark.stages.checks import check
 from jobs.bench.contenders import Task, figs_estimator
 from jobs.bench.data import LABEL, Data
@@ -86,7 +86,8 @@ def scan(spark: SparkSession, data: Data) -> float:
 
 
 def pack(spark: SparkSession, task: Task) -> None:
-    with packed(*checked(spark, task)):
+    table, plan = checked(spark, task)
+    with packed(table, plan, OwnWeights(table.target)):
         pass
 
 
@@ -103,12 +104,9 @@ def steps_and_kernel(
     """Seconds of the mean step of each fit, and of each bare pass, all over the same blocks."""
     table, plan = checked(spark, task)
     try:
-        with packed(table, plan) as (bins, backend):
+        with packed(table, plan, OwnWeights(table.target)) as (bins, backend):
             assert isinstance(backend, ClusterBackend)
-            growths = [
-                Growth(bins, backend.layout, plan.settings, table.target.centres)
-                for _ in range(repeats)
-            ]
+            growths = plan.growths(bins, backend.layout, table.target, [0] * repeats)
             first_pass = growths[0].program()
             steps = [mean_step(growth, backend) for growth in growths]
             backend.frame.write.mode("overwrite").parquet(str(folder))
@@ -157,7 +155,7 @@ def _time_passes(
     files: Sequence[str],
     program: Program,
     layout: Layout,
-    weights: OwnWeights,
+    weights: Weights,
 ) -> list[tuple[float, float]]:
     """In a process of its own: its share of the blocks in memory, then passes over them."""
     batches = chain.from_iterable(pq.ParquetFile(file).iter_batches(1) for file in files)

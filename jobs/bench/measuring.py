@@ -11,6 +11,8 @@ from typing import Any
 
 from jobs.bench.memory import PeakMemory
 
+FAILED = "failed"
+
 log = logging.getLogger("benchmark")
 
 
@@ -35,6 +37,10 @@ class Timing:
         roles = self.peaks[0] if self.peaks else {}
         return {role: min(peak[role] for peak in self.peaks) for role in roles}
 
+    @property
+    def failed(self) -> bool:
+        return self.note.startswith(FAILED)
+
     def take(self, name: str, run: Callable[[], Any]) -> None:
         """Run once. What fails leaves a note and is not run again."""
         if self.note:
@@ -46,7 +52,9 @@ class Timing:
                 self.seconds.append(time.perf_counter() - start)
         except Exception as error:
             log.exception("%s failed", name)
-            self.note = f"failed: {type(error).__name__}: {str(error).strip().splitlines()[0][:200]}"
+            self.note = (
+                f"{FAILED}: {type(error).__name__}: {str(error).strip().splitlines()[0][:200]}"
+            )
             return
         self.peaks.append(memory.peaks)
         log.info("%-60s %8.2f s", name, self.seconds[-1])
@@ -65,7 +73,7 @@ Run = tuple[Callable[[], Any], int]  # what to run, and how often
 
 
 def in_turns(runs: Mapping[str, Run], label: str) -> dict[str, Timing]:
-    """Everything once, then everything a second time, ...: a slow moment of the machine hits all."""
+    """Each once, then each a second time, ...: a slow moment of the machine hits them all."""
     timings = {name: Timing() for name in runs}
     for k in range(max((repeats for _, repeats in runs.values()), default=0)):
         for name, (run, repeats) in runs.items():

@@ -4,22 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from jobs.bench.growing import Curve
 
 
 def plot(curves: Sequence[Curve], path: Path) -> str:
-    """Draw the curves; returns why there is no picture, empty where there is one."""
+    """Draw the curves; returns why there is no picture, or nothing where there is one."""
     if not curves:
-        return "not drawn: this preset measures no growth"
+        return "no picture: this preset measures no growth"
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        return "not drawn: matplotlib is not installed"
+        return "no picture: not installed: matplotlib"
     axes = list(dict.fromkeys(curve.axis for curve in curves))
-    figure = Figure(figsize=(3.6 * len(axes), 3.6), layout="constrained")
-    for panel, axis in zip(figure.subplots(1, len(axes), sharey=True, squeeze=False)[0], axes):
-        for curve in curves:
-            ...
+    figure = Figure(figsize=(3.6 * len(axes), 3.8), layout="constrained")
+    panels = figure.subplots(1, len(axes), sharey=True, squeeze=False)[0]
+    for axis, panel in zip(axes, panels):
+        draw(panel, axis, [curve for curve in curves if curve.axis == axis])
+    panels[0].set_ylabel("seconds for a fit")
     figure.savefig(path, dpi=150)
     return ""
+
+
+def draw(panel: Any, axis: str, curves: Sequence[Curve]) -> None:
+    panel.set(xscale="log", yscale="log", xlabel=axis)
+    ticks = curves[0].values
+    panel.set_xticks(ticks, [short(value) for value in ticks])
+    panel.minorticks_off()
+    for curve in curves:
+        points = [(n, s) for n, s in zip(curve.values, curve.seconds) if s is not None]
+        fitted = "" if curve.exponent is None else f": {axis}^{curve.exponent:.2f}"
+        panel.plot(*zip(*points), marker="o", label=f"{curve.contender}{fitted}")
+    panel.grid(alpha=0.3)
+    panel.legend(fontsize="small", frameon=False)
+
+
+def short(value: int) -> str:
+    for unit, size in (("M", 1_000_000), ("k", 1_000)):
+        if value >= size:
+            return f"{value / size:g}{unit}"
+    return str(value)

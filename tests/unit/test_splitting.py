@@ -40,7 +40,7 @@ class Leaf(NamedTuple):
     def best(self, limits: Limits, categorical: bool = False) -> Found | None:
         cuts = Cuts(self.layout, [categorical] * self.codes.shape[1])
         cut = cuts.best(self.histogram()[None], limits)[0]
-        return cut and cuts.split(self.histogram(), cut)
+        return None if cut is None else cuts.split(self.histogram(), cut)
 
     def gain(self, left: np.ndarray, limits: Limits) -> float | None:
         """What a split gains, or None where it is not valid."""

@@ -1,0 +1,122 @@
+"""Scoring, for every kind of fitted model: features in, scores, output columns out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from pyspark.ml import Model
+from pyspark.ml.linalg import Vector
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from figs_spark.engine.blocks import Target
+from figs_spark.stages.inputs import check_outputs, column, scoring_columns, with_scoring_array
+from figs_spark.stages.params import DeclaredParams
+from figs_spark.stages.persistence import Persistent
+from figs_spark.treesum import Feature
+
+
+class ScoringModel(DeclaredParams, Persistent, Model):
+    """A model that scores rows. What it scores by, and what comes out, is for others to say."""
+
+    def __init__(self, **params: Any) -> None:
+        super().__init__(**params)
+        self._classes = 0  # 0: regression
+        self._class_names: tuple[str, ...] | None = None
+
+    @property
+    def numFeatures(self) -> int:
+        return len(self._features)
+
+    @property
+    def featureNames(self) -> list[str]:
+        return [feature.name for feature in self._features]
+
+    # What it scores by: the kind of model
+
+    @property
+    def _features(self) -> tuple[Feature, ...]:
+        raise NotImplementedError
+
+    @property
+    def _used(self) -> set[int]:
+        """The features that make a difference."""
+        raise NotImplementedError
+
+    def _score_array(self, features: Sequence[Column]) -> Column:
+        """The raw score of each output, as array<double>."""
+        raise NotImplementedError
+
+    def _raw_scores(self, values: Any) -> np.ndarray:
+        """The same without Spark, (rows, outputs)."""
+        raise NotImplementedError
+
+    def _details(self, features: Sequence[Column]) -> dict[str, Column]:
+        """Further output columns by name."""
+        return {}
+
+    # What comes out: the kind of outcome
+
+    def _predicted(self, scores: Sequence[Column]) -> list[Column]:
+        """What the scores predict."""
+        return list(scores)
+
+    def _outputs(self, scores: Sequence[Column], predicted: Sequence[Column]) -> dict[str, Column]:
+        """The output columns by name, in order."""
+        raise NotImplementedError
+
+    def _outcome(self) -> str:
+        """Ends the sentence "the sum is ..."."""
+        raise NotImplementedError
+
+    def _output_names(self) -> Sequence[str] | None:
+        """What the outputs are called, where there are several."""
+        return None
+
+    # How
+
+    def _transform(self, dataset: DataFrame) -> DataFrame:
+        """What other expressions build on gets a column of its own for the time being, so that
+        Spark computes it once."""
+        check_outputs(dataset, self)
+        names = self.getOrDefault("featuresCols")
+        own = [f"{self.uid}_{name}" for name in ("features", "scores", "predicted")]
+        if names is None:
+            name = self.getOrDefault("featuresCol")
+            dataset = with_scoring_array(dataset, name, self.numFeatures, own[0])
+            features = [column(own[0])[j] for j in range(self.numFeatures)]
+        else:
+            features = scoring_columns(dataset, self._features, self._used, names)
+        dataset = dataset.withColumn(own[1], self._score_array(features))
+        scores = [column(own[1])[c] for c in range(Target(self._classes).outputs)]
+        dataset = dataset.withColumn(own[2], F.array(*self._predicted(scores)))
+        predicted = [column(own[2])[c] for c in range(max(1, self._classes))]
+        outputs = self._outputs(scores, predicted) | self._details(features)
+        for name, expression in outputs.items():
+            dataset = dataset.withColumn(name, expression)
+        return dataset.drop(*own)
+
+    def _scores(self, values: Any) -> tuple[np.ndarray, bool]:
+        """Raw scores, and whether a single row was given."""
+        single = isinstance(values, Vector) or np.ndim(values) == 1
+        if single:
+            cells = values.toArray() if isinstance(values, Vector) else values
+            values = np.array([list(cells)], dtype=object)
+        return self._raw_scores(values), single
+
+    # Saving
+
+    def _class_contents(self) -> dict[str, Any]:
+        return {"classes": self._classes, "classNames": self._class_names}
+
+    def _set_classes(self, contents: dict[str, Any], outputs: int, source: str) -> None:
+        self._classes = contents.get("classes", "missing")
+        if not isinstance(self._classes, int) or Target(self._classes).outputs != outputs:
+            raise ValueError(
+                f"{source} is damaged: the entry 'classes' is {self._classes}, and a leaf has "
+                f"{outputs} value(s)."
+            )
+        names = contents.get("classNames")
+        self._class_names = tuple(names) if names else None
