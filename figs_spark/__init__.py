@@ -4,12 +4,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from figs_spark.stages.bagging import (
+        BaggedFIGSClassificationModel,
+        BaggedFIGSClassifier,
+        BaggedFIGSRegressionModel,
+        BaggedFIGSRegressor,
+    )
     from figs_spark.stages.classification import FIGSClassificationModel, FIGSClassifier
     from figs_spark.stages.regression import FIGSRegressionModel, FIGSRegressor
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "BaggedFIGSClassificationModel",
+    "BaggedFIGSClassifier",
+    "BaggedFIGSRegressionModel",
+    "BaggedFIGSRegressor",
     "FIGSClassificationModel",
     "FIGSClassifier",
     "FIGSRegressionModel",
@@ -17,6 +27,10 @@ __all__ = [
 ]
 
 _HOMES = {
+    "BaggedFIGSClassificationModel": "bagging",
+    "BaggedFIGSClassifier": "bagging",
+    "BaggedFIGSRegressionModel": "bagging",
+    "BaggedFIGSRegressor": "bagging",
     "FIGSClassificationModel": "classification",
     "FIGSClassifier": "classification",
     "FIGSRegressionModel": "regression",

@@ -25,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # spark-submit has
 
 from jobs.bench import environment
 from jobs.bench.cases import CaseResult, measure_case
+from jobs.bench.contenders import warm_up
 from jobs.bench.data import prepare
 from jobs.bench.growing import Curve, measure_growth
 from jobs.bench.presets import FRIEDMAN, PRESETS, Preset
@@ -93,24 +94,25 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Report:
 def measure(
     spark: SparkSession, preset: Preset, folder: Path, seed: int
 ) -> tuple[list[Curve], list[CaseResult]]:
-    """Growth first: workers are then free of what other contenders leave in them."""
+    """Growth comes first, while the Python workers hold nothing that other contenders left."""
+    stored = folder / "data"
     tables = {
-        (kind, features): prepare(folder / "data", kind, most, least, features, seed)
+        (kind, features): prepare(stored, kind, most, least, features, seed)
         for (kind, features), (least, most) in preset.tables().items()
     }
-    few = {
-        (kind, features): prepare(folder / "data", kind, WARM_ROWS, WARM_ROWS, features, seed)
-        for kind, features in tables
-    }
+    for kind, features in tables:
+        few = prepare(stored, kind, WARM_ROWS, WARM_ROWS, features, seed)
+        warm_up(spark, preset.contenders(kind, features), few)
     curves = []
     if preset.growth:
-        key = FRIEDMAN, preset.growth.middle.features
-        curves = measure_growth(spark, preset.growth, tables[key], few[key])
-    results = []
-    for case in preset.cases:
-        key = case.kind, case.features
-        data = tables[key].part(case.rows)
-        results.append(measure_case(spark, case, data, few[key], folder / "blocks"))
+        data = tables[FRIEDMAN, preset.growth.middle.features]
+        curves = measure_growth(spark, preset.growth, data)
+    results = [
+        measure_case(
+            spark, case, tables[case.kind, case.features].part(case.rows), folder / "blocks"
+        )
+        for case in preset.cases
+    ]
     return curves, results
 
 

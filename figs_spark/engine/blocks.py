@@ -117,3 +117,11 @@ def _block(record: dict[str, Any], target: Target) -> Block:
     rows = len(arrays["target"])
     arrays["codes"] = arrays["codes"].reshape(rows, -1)
     return Block(record["first"].as_py(), **arrays)
+
+
+def to_table(column: pa.Array | pa.ChunkedArray, width: int) -> Floats:
+    """A column of arrays as a table (rows, width), null as NaN; without a copy if it can."""
+    if isinstance(column, pa.ChunkedArray):
+        parts = [to_table(chunk, width) for chunk in column.chunks if len(chunk)]
+        return np.concatenate(parts) if parts else np.zeros((0, width))
+    return column.flatten().to_numpy(zero_copy_only=False).reshape(len(column), width)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import gc
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+
+from figs_spark.engine.blocks import to_table
+from figs_spark.engine.histograms import Floats
 
 BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
@@ -45,6 +49,32 @@ def arrow_batches(spark: SparkSession, rows: int) -> Iterator[None]:
         yield
     finally:
         spark.conf.set(BATCH_ROWS, str(before))
+
+
+def table_udf(predict: Callable[..., Floats], width: int) -> Callable[..., Column]:
+    """A function of tables as one of Columns: array<double> of this width in, array<double> out.
+
+    Further columns reach `predict` as plain arrays. PySpark before 4.1 has no `arrow_udf`.
+    """
+
+    def on_arrow(rows, *more):  # type: ignore[no-untyped-def]
+        found = predict(to_table(rows, width), *(column.to_numpy() for column in more))
+        ends = np.arange(len(found) + 1, dtype=np.int32) * found.shape[1]
+        return pa.ListArray.from_arrays(ends, found.ravel())
+
+    def typed(function: Callable[..., Any], kind: type) -> Callable[..., Any]:
+        function.__annotations__ = {"rows": kind, "more": kind, "return": kind}
+        return function
+
+    if hasattr(F, "arrow_udf"):
+        return F.arrow_udf(typed(on_arrow, pa.Array), "array<double>")
+    import pandas as pd
+
+    def on_pandas(rows, *more):  # type: ignore[no-untyped-def]
+        table = np.array(rows.tolist(), dtype=np.float64).reshape(len(rows), width)
+        return pd.Series(list(predict(table, *(column.to_numpy() for column in more))))
+
+    return F.pandas_udf(typed(on_pandas, pd.Series), "array<double>")  # type: ignore
 
 
 def parallelism(spark: SparkSession) -> int:

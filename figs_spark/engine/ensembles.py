@@ -15,6 +15,7 @@ from figs_spark.engine import jit, kernel
 from figs_spark.engine.blocks import Target
 from figs_spark.engine.histograms import Floats, Ints, NDArray
 from figs_spark.engine.paths import probabilities
+from figs_spark.engine.weights import BootstrapWeights
 from figs_spark.treesum import Feature, Node, Split, TreeSum
 
 
@@ -97,6 +98,19 @@ class Ensemble:
         for member in range(scores.shape[1]):
             total += probabilities(scores[:, member], self.target)
         return total / scores.shape[1]
+
+    def predict_held(
+        self, weights: BootstrapWeights, table: Floats, ids: NDArray[np.int64]
+    ) -> Floats:
+        """The mean over the members that left out the row; NaN where none did."""
+        scores = self.member_scores(table)
+        total, times = np.zeros((len(table), scores.shape[2])), np.zeros((len(table), 1))
+        for member in range(scores.shape[1]):
+            held = weights.times(ids, member)[:, None] == 0
+            total += np.where(held, probabilities(scores[:, member], self.target), 0.0)
+            times += held
+        with np.errstate(invalid="ignore"):
+            return total / times
 
 
 def _listed(feature: Feature, split: Split) -> list[float]:

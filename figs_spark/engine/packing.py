@@ -27,7 +27,7 @@ from pyspark.sql import functions as F
 
 from figs_spark.engine import blocks, compat
 from figs_spark.engine.binning import Bins, make_bins
-from figs_spark.engine.blocks import BLOCK_BYTES, Block, Target
+from figs_spark.engine.blocks import BLOCK_BYTES, Block, Target, to_table
 from figs_spark.engine.histograms import Floats
 from figs_spark.engine.storage import stored
 from figs_spark.treesum import Feature
@@ -128,14 +128,14 @@ def _distinct(rows: Floats) -> int:
 def _read_sample(table: Table, frame: DataFrame) -> Floats:
     with compat.arrow_batches(frame.sparkSession, table.block_rows):
         sample = compat.to_arrow(frame.select("x"))
-    return _matrix(sample.column("x"), len(table.features))
+    return to_table(sample.column("x"), len(table.features))
 
 
 def pack_here(table: Table, max_bins: int) -> tuple[Bins, list[Block]]:
     """Collect a small table and pack it in the driver."""
     with compat.arrow_batches(table.frame.sparkSession, table.block_rows):
         arrow = compat.to_arrow(table.frame)
-    matrix = _matrix(arrow.column("x"), len(table.features))
+    matrix = to_table(arrow.column("x"), len(table.features))
     bins = make_bins(matrix, table.features, max_bins)
     packed = []
     for first in range(0, len(matrix), table.block_rows):
@@ -208,7 +208,7 @@ def _pack_partition(
     for batch in batches:
         if batch.num_rows == 0:
             continue
-        codes, strangers = bins.encode(_matrix(batch.column("x"), len(bins.features)))
+        codes, strangers = bins.encode(to_table(batch.column("x"), len(bins.features)))
         for j, values in strangers.items():
             unseen[j] = _few(np.union1d(unseen.get(j, np.zeros(0)), values))
         yield blocks.to_record(_block(first, codes, batch, target))
@@ -226,14 +226,6 @@ def _few(values: Floats) -> Floats:
     with np.errstate(over="ignore"):
         scrambled = (bits ^ (bits >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
     return np.sort(values[np.argsort(scrambled, kind="stable")[:UNSEEN]])
-
-
-def _matrix(column: pa.Array | pa.ChunkedArray, features: int) -> Floats:
-    """A column of arrays as a table (rows, features), null as NaN; without a copy if it can."""
-    if isinstance(column, pa.ChunkedArray):
-        parts = [_matrix(chunk, features) for chunk in column.chunks if len(chunk)]
-        return np.concatenate(parts) if parts else np.zeros((0, features))
-    return column.flatten().to_numpy(zero_copy_only=False).reshape(len(column), features)
 
 
 def _block(

@@ -57,21 +57,25 @@ class BootstrapWeights:
     replacement: bool = True
 
     def rows(self, block: Block, member: int) -> Rows:
-        return _rows(block, self.target, self.times(block, member))
+        return _rows(block, self.target, self.times(_ids(block), member))
 
     def held_rows(self, block: Block, member: int) -> Rows:
-        return _rows(block, self.target, self.times(block, member) == 0)
+        return _rows(block, self.target, self.times(_ids(block), member) == 0)
 
-    def times(self, block: Block, member: int) -> Floats:
+    def times(self, ids: NDArray[np.int64], member: int) -> Floats:
+        """How often the sample of the model draws each row."""
         if not self.replacement and self.rate >= 1:
-            return np.ones(len(block))
-        ids = block.ids
-        if ids is None:
-            ids = block.first + np.arange(len(block), dtype=np.int64)
+            return np.ones(len(ids))
         draw = uniform(ids, self.seed, member)
         if not self.replacement:
             return (draw < self.rate).astype(np.float64)
         return np.searchsorted(_poisson_cdf(self.rate), draw, "right").astype(np.float64)
+
+
+def _ids(block: Block) -> NDArray[np.int64]:
+    if block.ids is not None:
+        return block.ids
+    return block.first + np.arange(len(block), dtype=np.int64)
 
 
 def _rows(block: Block, target: Target, times: NDArray[Any] | None) -> Rows:

@@ -88,7 +88,7 @@ def _weight(dataset: DataFrame, stage: Any) -> Column | None:
 
 
 def _held(dataset: DataFrame, stage: Any) -> Column | None:
-    name = stage.getOrDefault("validationIndicatorCol")
+    name = stage.given("validationIndicatorCol")
     if not name:
         return None
     kind = field(dataset, name, "validationIndicatorCol").dataType
@@ -165,7 +165,7 @@ def _check_rows(total: dict[str, Any], stage: Any, inputs: Inputs) -> None:
     if rows == 0:
         raise ValueError("The DataFrame is empty: 0 rows. Check the filters before the fit.")
     label, weight, held, features = (
-        stage.getOrDefault(name)
+        stage.given(name)
         for name in ("labelCol", "weightCol", "validationIndicatorCol", "featuresCol")
     )
     wrong = [

@@ -22,10 +22,34 @@ from figs_spark.stages.persistence import Persistent
 from figs_spark.stages.sizes import SizePath, fold_column, size_table
 
 
-class FIGSEstimator(DeclaredParams, Persistent, Estimator[Any]):
-    """Grows one FIGS model. Sizes are nested, so one fit serves every `maxSplits`."""
+class Growing(DeclaredParams, Persistent, Estimator[Any]):
+    """An estimator with the Params of growing."""
 
     _classification: bool
+    _auto_subset = "all"  # what the featureSubsetStrategy "auto" means
+
+    def _check_params(self, classes: int | None = None) -> None:
+        """Raise where Params exclude one another or, once these are known, the classes."""
+
+    def _plan(self, checked: Checked) -> Plan:
+        get = self.getOrDefault
+        strategy, features = get("featureSubsetStrategy"), len(checked.table.features)
+        settings = Settings(
+            max_splits=get("maxSplits"),
+            max_trees=get("maxTrees"),
+            max_depth=get("maxDepth"),
+            min_rows=get("minInstancesPerNode"),
+            min_weight_fraction=get("minWeightFractionPerNode"),
+            min_impurity_decrease=get("minImpurityDecrease"),
+            features_per_step=features_per_step(strategy, features, self._auto_subset),
+            seed=get("seed"),
+        )
+        return Plan(settings, get("mode"), get("maxBins"), get("workDir"))
+
+
+class FIGSEstimator(Growing):
+    """Grows one FIGS model. Sizes are nested, so one fit serves every `maxSplits`."""
+
     _model_class: type[FIGSModel]
 
     def _fit(self, dataset: DataFrame) -> FIGSModel:
@@ -81,24 +105,6 @@ class FIGSEstimator(DeclaredParams, Persistent, Estimator[Any]):
         with progress_bar(self.getOrDefault("verbose"), self.getOrDefault("maxSplits")) as step:
             trained = train(checked.table, self._plan(checked), progress=step)[0]
         return checked, trained
-
-    def _check_params(self, classes: int | None = None) -> None:
-        """Raise where Params exclude one another or, once these are known, the classes."""
-
-    def _plan(self, checked: Checked) -> Plan:
-        get = self.getOrDefault
-        features = len(checked.table.features)
-        settings = Settings(
-            max_splits=get("maxSplits"),
-            max_trees=get("maxTrees"),
-            max_depth=get("maxDepth"),
-            min_rows=get("minInstancesPerNode"),
-            min_weight_fraction=get("minWeightFractionPerNode"),
-            min_impurity_decrease=get("minImpurityDecrease"),
-            features_per_step=features_per_step(get("featureSubsetStrategy"), features, "all"),
-            seed=get("seed"),
-        )
-        return Plan(settings, get("mode"), get("maxBins"), get("workDir"))
 
     def _model(self, checked: Checked, trained: Trained) -> FIGSModel:
         """The model of at most `maxSplits`; where rows were held, of the size they like best."""

@@ -55,6 +55,10 @@ class DeclaredParams(Params):
         self._setDefault(**{item.name: item.default for item in self.declared})
         self.setParams(**params)
 
+    def given(self, name: str) -> Any:
+        """The value of a Param; None where the stage does not have it."""
+        return self.getOrDefault(name) if self.hasParam(name) else None
+
     def setParams(self: Stage, **params: Any) -> Stage:
         """Set several Params by name."""
         known = {item.name for item in self.declared}
@@ -289,6 +293,22 @@ WORK_DIR = Declared(
     "directory for packed rows where Spark refuses to cache them (serverless); emptied after a fit",
 )
 VERBOSE = Declared("verbose", False, boolean, "show a progress bar")
+NUM_ESTIMATORS = Declared("numEstimators", 100, integer(1), "members of the ensemble")
+SUBSAMPLING_RATE = Declared(
+    "subsamplingRate", 1.0, number(1e-9, 1), "size of a member's sample, as a share of the rows"
+)
+BOOTSTRAP = Declared(
+    "bootstrap", True, boolean, "draw samples with replacement (Poisson counts), or without"
+)
+OOB_SCORE = Declared(
+    "oobScore", False, boolean, "judge each row by the members that did not train on it"
+)
+ID_COL = Declared(
+    "idCol",
+    None,
+    text,
+    "column that names a row: makes the samples the same however the rows are partitioned",
+)
 
 INPUTS = (FEATURES_COL, FEATURES_COLS, CATEGORICAL_COLS)
 OUTPUTS = (PREDICTION_COL, LEAF_COL, CONTRIBUTIONS_COL)

@@ -81,14 +81,8 @@ class ScoringModel(DeclaredParams, Persistent, Model):
         """What other expressions build on gets a column of its own for the time being, so that
         Spark computes it once."""
         check_outputs(dataset, self)
-        names = self.getOrDefault("featuresCols")
         own = [f"{self.uid}_{name}" for name in ("features", "scores", "predicted")]
-        if names is None:
-            name = self.getOrDefault("featuresCol")
-            dataset = with_scoring_array(dataset, name, self.numFeatures, own[0])
-            features = [column(own[0])[j] for j in range(self.numFeatures)]
-        else:
-            features = scoring_columns(dataset, self._features, self._used, names)
+        dataset, features = self._with_features(dataset, own[0])
         dataset = dataset.withColumn(own[1], self._score_array(features))
         scores = [column(own[1])[c] for c in range(Target(self._classes).outputs)]
         dataset = dataset.withColumn(own[2], F.array(*self._predicted(scores)))
@@ -97,6 +91,15 @@ class ScoringModel(DeclaredParams, Persistent, Model):
         for name, expression in outputs.items():
             dataset = dataset.withColumn(name, expression)
         return dataset.drop(*own)
+
+    def _with_features(self, dataset: DataFrame, new: str) -> tuple[DataFrame, list[Column]]:
+        """The features, each as a Column; those of a vector are bound to the column `new`."""
+        names = self.getOrDefault("featuresCols")
+        if names is not None:
+            return dataset, scoring_columns(dataset, self._features, self._used, names)
+        name = self.getOrDefault("featuresCol")
+        dataset = with_scoring_array(dataset, name, self.numFeatures, new)
+        return dataset, [column(new)[j] for j in range(self.numFeatures)]
 
     def _scores(self, values: Any) -> tuple[np.ndarray, bool]:
         """Raw scores, and whether a single row was given."""

@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from jobs.bench.contenders import CONTENDERS, Scorer, Task, warm_up
+from jobs.bench.contenders import CONTENDERS, Scorer, Task
 from jobs.bench.data import Data
 from jobs.bench.floors import measure_floors
 from jobs.bench.measuring import Timing, in_turns
@@ -54,21 +54,17 @@ class CaseResult:
         }
 
 
-def measure_case(
-    spark: SparkSession, case: Case, data: Data, warm: Data, folder: Path
-) -> CaseResult:
-    """`warm` has a few rows of the same kind, to warm up with."""
+def measure_case(spark: SparkSession, case: Case, data: Data, folder: Path) -> CaseResult:
     task = Task(data, case.splits, case.bins)
-    fits = measure_fits(spark, case, task, warm)
+    fits = measure_fits(spark, case, task)
     scoring = measure_scoring(spark, case, data, fits) if case.scoring else {}
     floors = measure_floors(spark, task, case.floors, folder) if case.floors else {}
     return CaseResult(case, data.rows, fits, scoring, floors)
 
 
-def measure_fits(spark: SparkSession, case: Case, task: Task, warm: Data) -> Timings:
+def measure_fits(spark: SparkSession, case: Case, task: Task) -> Timings:
     notes = {name: CONTENDERS[name].obstacle(task.data.rows) for name in case.contenders}
     able = {name: CONTENDERS[name] for name, note in notes.items() if not note}
-    warm_up(spark, able, warm)
     runs = {n: (partial(c.fit, spark, task), case.contenders[n]) for n, c in able.items()}
     timings = in_turns(runs, case.name)
     for name, timing in timings.items():

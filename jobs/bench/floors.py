@@ -138,7 +138,7 @@ def kernel_passes(
     )
     with ProcessPoolExecutor(processes, context, _set_barrier, (together,)) as pool:
         stamps = np.array(list(pool.map(work, range(processes))))  # (processes, passes, 2)
-    return list(stamps[:, :, 1].max(axis=0) - stamps[:, :, 0].min(axis=0))
+    return (stamps[:, :, 1].max(axis=0) - stamps[:, :, 0].min(axis=0)).tolist()
 
 
 _together: Barrier

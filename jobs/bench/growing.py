@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from pyspark.sql import SparkSession
 
-from jobs.bench.contenders import CONTENDERS, Task, warm_up
+from jobs.bench.contenders import CONTENDERS, Task
 from jobs.bench.data import Data
 from jobs.bench.measuring import Timing, in_turns
 from jobs.bench.presets import Growth, Point
@@ -46,9 +46,8 @@ class Curve:
         }
 
 
-def measure_growth(spark: SparkSession, growth: Growth, data: Data, warm: Data) -> list[Curve]:
+def measure_growth(spark: SparkSession, growth: Growth, data: Data) -> list[Curve]:
     """All points in turns; one that lies on several axes is measured once."""
-    warm_up(spark, growth.contenders, warm)
 
     def fit(contender: str, point: Point) -> None:
         part = data.part(point.rows, point.features)

@@ -86,6 +86,18 @@ class Preset:
             found[kind, features] = min(n, least), max(n, most)
         return found
 
+    def contenders(self, kind: str, features: int) -> list[str]:
+        """Who will fit rows of this table."""
+        names = [
+            name
+            for case in self.cases
+            if (case.kind, case.features) == (kind, features)
+            for name in case.contenders
+        ]
+        if self.growth and (kind, features) == (FRIEDMAN, self.growth.middle.features):
+            names += self.growth.contenders
+        return list(dict.fromkeys(names))
+
     def scaled(self, rows: int) -> Preset:
         """The same with at most this many rows, all tables shrunk in proportion."""
         factor = rows / max(most for _, most in self.tables().values())

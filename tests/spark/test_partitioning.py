@@ -139,7 +139,7 @@ def test_bins_from_a_sample(
     monkeypatch.setattr(packing, "SAMPLE_ROWS", 300)
     expected = fitted(problem, patients, mode="driver")
     assert len(expected.splits) >= 3
-    for mode, partitions in (("driver", 17), ("cluster", 1), ("cluster", 17)):
+    for mode, partitions in (("driver", 17), ("cluster", 3)):
         model = fitted(problem, spread(patients, partitions), mode=mode)
         assert_same_model(model, expected)
 
