@@ -27,7 +27,8 @@ setup(
     install_requires=["pyspark>=3.5", "numpy", "pandas<3", "pyarrow", "numba", "tqdm"],
     extras_require={
         "connect": CONNECT,
-        "test": ["pytest", "chispa", "hypothesis", *REFERENCES, *CONNECT],
+        "plot": ["matplotlib"],
+        "test": ["pytest", "chispa", "hypothesis", "matplotlib", *REFERENCES, *CONNECT],
         "dev": ["ruff", "mypy", "build"],
         "bench": ["xgboost", "matplotlib", *REFERENCES],
     },

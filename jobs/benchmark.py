@@ -100,13 +100,17 @@ def measure(
         (kind, features): prepare(stored, kind, most, least, features, seed)
         for (kind, features), (least, most) in preset.tables().items()
     }
-    for kind, features in tables:
-        few = prepare(stored, kind, WARM_ROWS, WARM_ROWS, features, seed)
-        warm_up(spark, preset.contenders(kind, features), few)
+    few = {
+        (kind, features): prepare(stored, kind, WARM_ROWS, WARM_ROWS, features, seed)
+        for kind, features in tables
+    }
     curves = []
     if preset.growth:
-        data = tables[FRIEDMAN, preset.growth.middle.features]
-        curves = measure_growth(spark, preset.growth, data)
+        key = FRIEDMAN, preset.growth.middle.features
+        warm_up(spark, preset.growth.contenders, few[key])
+        curves = measure_growth(spark, preset.growth, tables[key])
+    for key in tables:
+        warm_up(spark, preset.contenders(*key), few[key])
     results = [
         measure_case(
             spark, case, tables[case.kind, case.features].part(case.rows), folder / "blocks"

@@ -67,7 +67,7 @@ def table_udf(predict: Callable[..., Floats], width: int) -> Callable[..., Colum
         return function
 
     if hasattr(F, "arrow_udf"):
-        return F.arrow_udf(typed(on_arrow, pa.Array), "array<double>")
+        return F.arrow_udf(typed(on_arrow, pa.Array), "array<double>")  # type: ignore[call-overload]
     import pandas as pd
 
     def on_pandas(rows, *more):  # type: ignore[no-untyped-def]

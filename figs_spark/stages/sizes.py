@@ -60,15 +60,22 @@ class SizePath:
         if ax is None:
             ax = plt.figure(figsize=(6, 4), layout="constrained").add_subplot()
         table = self.table
-        ax.errorbar(table.index, table["loss"], table["standardError"], fmt="o-", capsize=3)
-        ax.plot(table.index, table["trainingLoss"], ":", color="grey")
-        ax.annotate("training", (table.index[-1], table["trainingLoss"].iloc[-1]), color="grey")
+        ax.errorbar(
+            table.index,
+            table["loss"],
+            table["standardError"],
+            fmt="o-",
+            capsize=3,
+            label="held out",
+        )
+        ax.plot(table.index, table["trainingLoss"], ":", color="grey", label="on training rows")
         for size, label, colour in (
             (self.best, f"best: {self.best}", "tab:green"),
             (self.smallest, f"within one standard error: {self.smallest}", "tab:orange"),
         ):
             ax.axvline(size, linestyle="--", color=colour, label=label)
-        ax.set(xlabel="splits", ylabel="loss on held-out rows (mean, standard error)")
+        ax.set(xlabel="splits", ylabel="loss (mean over folds, standard error)")
+        ax.xaxis.get_major_locator().set_params(integer=True)
         ax.legend()
         return ax
 

@@ -7,6 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from jobs.bench.growing import Curve
+from jobs.bench.presets import AUTO, CLUSTER
+
+COLOURS = {AUTO: "C0", CLUSTER: "C1"}
 
 
 def plot(curves: Sequence[Curve], path: Path) -> str:
@@ -15,6 +18,7 @@ def plot(curves: Sequence[Curve], path: Path) -> str:
         return "no picture: this preset measures no growth"
     try:
         from matplotlib.figure import Figure
+        from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
     except ImportError:
         return "no picture: not installed: matplotlib"
     axes = list(dict.fromkeys(curve.axis for curve in curves))
@@ -23,19 +27,23 @@ def plot(curves: Sequence[Curve], path: Path) -> str:
     for axis, panel in zip(axes, panels):
         draw(panel, axis, [curve for curve in curves if curve.axis == axis])
     panels[0].set_ylabel("seconds for a fit")
+    panels[0].yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    panels[0].yaxis.set_major_formatter(ScalarFormatter())
+    panels[0].yaxis.set_minor_formatter(NullFormatter())
     figure.savefig(path, dpi=150)
     return ""
 
 
 def draw(panel: Any, axis: str, curves: Sequence[Curve]) -> None:
     panel.set(xscale="log", yscale="log", xlabel=axis)
-    ticks = curves[0].values
-    panel.set_xticks(ticks, [short(value) for value in ticks])
-    panel.minorticks_off()
+    values = curves[0].values
+    panel.set_xticks(values, [short(value) for value in values])
+    panel.set_xticks([], minor=True)
     for curve in curves:
         points = [(n, s) for n, s in zip(curve.values, curve.seconds) if s is not None]
         fitted = "" if curve.exponent is None else f": {axis}^{curve.exponent:.2f}"
-        panel.plot(*zip(*points), marker="o", label=f"{curve.contender}{fitted}")
+        label, colour = f"{curve.contender}{fitted}", COLOURS[curve.contender]
+        panel.plot(*zip(*points), marker="o", color=colour, label=label)
     panel.grid(alpha=0.3)
     panel.legend(fontsize="small", frameon=False)
 

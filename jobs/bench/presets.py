@@ -39,8 +39,8 @@ class Point:
     partitions: int | None = None
 
     def __str__(self) -> str:
-        partitions = f", {self.partitions} partitions" if self.partitions else ""
-        return f"{self.rows:,} x {self.features}, {self.splits} splits{partitions}"
+        partitions = f", partitions {self.partitions}" if self.partitions else ""
+        return f"{self.rows:,} x {self.features}, splits {self.splits}{partitions}"
 
 
 @dataclass(frozen=True)
@@ -87,16 +87,9 @@ class Preset:
         return found
 
     def contenders(self, kind: str, features: int) -> list[str]:
-        """Who will fit rows of this table."""
-        names = [
-            name
-            for case in self.cases
-            if (case.kind, case.features) == (kind, features)
-            for name in case.contenders
-        ]
-        if self.growth and (kind, features) == (FRIEDMAN, self.growth.middle.features):
-            names += self.growth.contenders
-        return list(dict.fromkeys(names))
+        """Who takes part in the cases on this table."""
+        cases = [case for case in self.cases if (case.kind, case.features) == (kind, features)]
+        return list(dict.fromkeys(name for case in cases for name in case.contenders))
 
     def scaled(self, rows: int) -> Preset:
         """The same with at most this many rows, all tables shrunk in proportion."""
@@ -116,7 +109,7 @@ STANDARD_ROWS = 2_000_000
 PRESETS = {
     "smoke": Preset(
         cases=(
-            Case("small", 800, 6, 2, dict.fromkeys(EVERYONE, 1)),
+            Case("small", 800, 10, 2, dict.fromkeys(EVERYONE, 1)),
             Case("tree", 1_600, 10, 3, {AUTO: 2, CLUSTER: 1, TREE: 1}, floors=1),
             Case("stumps", 1_600, 10, 2, {AUTO: 1, BOOSTED: 1, XGBOOST: 1, SKLEARN: 1}, scoring=1),
         ),
