@@ -1,0 +1,198 @@
+"""How well do the models predict? FIGS and Bagging-FIGS beside what a user would take instead.
+
+    spark-submit jobs/compare.py --data folder --output build/compare
+
+`folder` holds Parquet files of numbers, the outcome in the last column. Two distinct outcomes make
+a classification, scored by AUC; more make a regression, scored by R2. Every model is fitted to the
+same random 80% of the rows and scored on the rest, several times; the table has the means.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pyspark.ml import Pipeline
+from pyspark.ml.classification import RandomForestClassifier
+from pyspark.ml.evaluation import BinaryClassificationEvaluator, RegressionEvaluator
+from pyspark.ml.feature import VectorAssembler
+from pyspark.ml.regression import RandomForestRegressor
+from pyspark.sql import DataFrame, SparkSession
+
+from figs_spark import (
+    BaggedFIGSClassifier,
+    BaggedFIGSRegressor,
+    FIGSClassifier,
+    FIGSRegressor,
+)
+
+LABEL = "label"
+GAM_VALUES = 1_500_000  # beyond it one fit takes minutes
+
+log = logging.getLogger("compare")
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """The rows of one file, under plain names."""
+
+    name: str
+    frame: DataFrame
+    classification: bool
+
+    @property
+    def features(self) -> list[str]:
+        return [name for name in self.frame.columns if name != LABEL]
+
+
+Fit = Callable[[DataSet, DataFrame, DataFrame], float]  # fits to the first, scores the second
+
+
+def figs(data: DataSet, train: DataFrame, test: DataFrame) -> float:
+    kind = FIGSClassifier if data.classification else FIGSRegressor
+    return _spark_score(data, kind(featuresCols=data.features, maxSplits=10).fit(train), test)
+
+
+def bagged(data: DataSet, train: DataFrame, test: DataFrame) -> float:
+    kind = BaggedFIGSClassifier if data.classification else BaggedFIGSRegressor
+    return _spark_score(data, kind(featuresCols=data.features).fit(train), test)
+
+
+def forest(data: DataSet, train: DataFrame, test: DataFrame) -> float:
+    kind = RandomForestClassifier if data.classification else RandomForestRegressor
+    return _assembled(data, kind(numTrees=100, seed=0), train, test)
+
+
+def xgboost(data: DataSet, train: DataFrame, test: DataFrame) -> float:
+    from xgboost.spark import SparkXGBClassifier, SparkXGBRegressor
+
+    kind = SparkXGBClassifier if data.classification else SparkXGBRegressor
+    return _assembled(data, kind(label_col=LABEL), train, test)
+
+
+def gam(data: DataSet, train: DataFrame, test: DataFrame) -> float:
+    from pygam import LinearGAM, LogisticGAM
+    from sklearn.metrics import r2_score, roc_auc_score
+
+    fitted, judged = train.toPandas(), test.toPandas()
+    if fitted[data.features].size > GAM_VALUES:
+        return np.nan
+    kind = LogisticGAM if data.classification else LinearGAM
+    model = kind().fit(fitted[data.features].to_numpy(), fitted[LABEL].to_numpy())
+    values = judged[data.features].to_numpy()
+    if data.classification:
+        return float(roc_auc_score(judged[LABEL], model.predict_proba(values)))
+    return float(r2_score(judged[LABEL], model.predict(values)))
+
+
+MODELS: dict[str, tuple[Fit, str]] = {
+    "FIGS (10 splits)": (figs, "figs_spark"),
+    "Bagging-FIGS (100 x 10)": (bagged, "figs_spark"),
+    "MLlib RandomForest (100)": (forest, "pyspark"),
+    "xgboost.spark": (xgboost, "xgboost"),
+    "GAM (pygam)": (gam, "pygam"),
+}
+
+
+def _assembled(data: DataSet, estimator: Any, train: DataFrame, test: DataFrame) -> float:
+    assembler = VectorAssembler(inputCols=data.features, outputCol="features")
+    return _spark_score(data, Pipeline(stages=[assembler, estimator]).fit(train), test)
+
+
+def _spark_score(data: DataSet, model: Any, test: DataFrame) -> float:
+    evaluator: Any = RegressionEvaluator(metricName="r2")
+    if data.classification:
+        evaluator = BinaryClassificationEvaluator()
+    return float(evaluator.evaluate(model.transform(test)))
+
+
+def read(spark: SparkSession, path: Path) -> DataSet:
+    frame = spark.read.parquet(str(path))
+    names = [*(f"x{j}" for j in range(len(frame.columns) - 1)), LABEL]
+    frame = frame.toDF(*names)
+    frame = frame.select([frame[name].cast("double").alias(name) for name in names])
+    return DataSet(path.stem, frame, frame.select(LABEL).distinct().count() == 2)
+
+
+def compare(spark: SparkSession, options: argparse.Namespace) -> pd.DataFrame:
+    """One row per data set, split and model: score and seconds."""
+    paths = sorted(Path(options.data).glob("*.parquet"))
+    if not paths:
+        raise SystemExit(f"compare.py: no *.parquet in {options.data}")
+    records = []
+    for path in paths:
+        if options.only and path.stem not in options.only:
+            continue
+        data = read(spark, path)
+        for seed in range(options.splits):
+            train, test = (
+                part.coalesce(2).cache() for part in data.frame.randomSplit([0.8, 0.2], seed)
+            )
+            for name, (fit, package) in MODELS.items():
+                if find_spec(package) is None:
+                    log.warning("%s is left out: %s is not installed", name, package)
+                    continue
+                started = time.perf_counter()
+                score = fit(data, train, test)
+                seconds = time.perf_counter() - started
+                log.info("%s, split %d, %s: %.4f in %.1f s", data.name, seed, name, score, seconds)
+                records.append((data.name, data.classification, seed, name, score, seconds))
+            train.unpersist()
+            test.unpersist()
+    columns = ["data", "classification", "split", "model", "score", "seconds"]
+    return pd.DataFrame(records, columns=columns)
+
+
+def tables(results: pd.DataFrame) -> str:
+    """Mean scores, their standard errors, and seconds, as Markdown."""
+    order = [name for name in MODELS if name in set(results["model"])]
+    groups = results.groupby(["data", "model"])
+    mean = groups["score"].mean().unstack()[order]
+    error = groups["score"].sem().unstack()[order]
+    seconds = groups["seconds"].median().unstack()[order]
+    cells = mean.map("{:.3f}".format) + " ± " + error.map("{:.3f}".format)
+    whole = mean.dropna(axis=1)
+    cells.loc["mean"] = [f"{mean[name].mean():.3f}" if name in whole else "" for name in order]
+    parts = ["## Score on held-out rows (AUC, R2)", _markdown(cells)]
+    parts += ["## Seconds to fit and score (median)", _markdown(seconds.map("{:.1f}".format))]
+    return "\n\n".join(parts) + "\n"
+
+
+def _markdown(table: pd.DataFrame) -> str:
+    rows = [["data", *table.columns], ["---"] * (1 + len(table.columns))]
+    rows += [[str(name), *map(str, row)] for name, row in zip(table.index, table.to_numpy())]
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="compare.py", description="Compare how models predict.")
+    parser.add_argument("--data", required=True, help="folder with Parquet files")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="these files alone")
+    parser.add_argument("--splits", type=int, default=6, help="random splits (%(default)s)")
+    parser.add_argument("--output", default="build/compare", help="folder (%(default)s)")
+    options = parser.parse_args(arguments)
+    logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
+    log.setLevel(logging.INFO)
+    spark = SparkSession.builder.appName("figs_spark compare").getOrCreate()
+    try:
+        results = compare(spark, options)
+    finally:
+        spark.stop()
+    output = Path(options.output)
+    output.mkdir(parents=True, exist_ok=True)
+    results.to_csv(output / "compare.csv", index=False)
+    (output / "compare.md").write_text(tables(results))
+    print(tables(results))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
