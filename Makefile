@@ -3,6 +3,8 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+PRESET ?= standard
+HEAP   ?= $(if $(filter wide,$(PRESET)),2g,4g)
 
 export PYSPARK_PYTHON        := $(CURDIR)/$(BIN)/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
@@ -31,8 +33,8 @@ lint: $(VENV)/.test ## check style, format and types
 unit: $(VENV)/.test ## run the tests that need no Java
 	$(BIN)/python -m pytest tests/unit
 
-bench: $(VENV)/.bench ## time the engine
-	@$(WITH_JAVA) $(BIN)/spark-submit jobs/benchmark.py
+bench: $(VENV)/.bench ## time the engine; PRESET=smoke, standard, large, wide or duplicates
+	@$(WITH_JAVA) $(BIN)/spark-submit --driver-memory $(HEAP) jobs/benchmark.py --preset $(PRESET)
 
 format: $(VENV)/.test ## repair style and format
 	$(BIN)/python -m ruff check --fix .

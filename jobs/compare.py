@@ -82,7 +82,8 @@ def gam(data: DataSet, train: DataFrame, test: DataFrame) -> float:
     from pygam import LinearGAM, LogisticGAM
     from sklearn.metrics import r2_score, roc_auc_score
 
-    fitted, judged = train.toPandas(), test.toPandas()
+    fitted: Any = train.toPandas()
+    judged: Any = test.toPandas()
     if fitted[data.features].size > GAM_VALUES:
         return np.nan
     kind = LogisticGAM if data.classification else LinearGAM
@@ -154,10 +155,11 @@ def compare(spark: SparkSession, options: argparse.Namespace) -> pd.DataFrame:
 def tables(results: pd.DataFrame) -> str:
     """Mean scores, their standard errors, and seconds, as Markdown."""
     order = [name for name in MODELS if name in set(results["model"])]
-    groups = results.groupby(["data", "model"])
-    mean = groups["score"].mean().unstack()[order]
-    error = groups["score"].sem().unstack()[order]
-    seconds = groups["seconds"].median().unstack()[order]
+
+    def by(value: str, how: str) -> pd.DataFrame:
+        return results.pivot_table(value, "data", "model", how, dropna=False)[order]
+
+    mean, error, seconds = by("score", "mean"), by("score", "sem"), by("seconds", "median")
     cells = mean.map("{:.3f}".format) + " ± " + error.map("{:.3f}".format)
     whole = mean.dropna(axis=1)
     cells.loc["mean"] = [f"{mean[name].mean():.3f}" if name in whole else "" for name in order]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -34,13 +35,16 @@ def to_arrow(frame: DataFrame) -> pa.Table:
 
 @contextmanager
 def arrow_batches(spark: SparkSession, rows: int) -> Iterator[None]:
-    """Bound the records of an Arrow batch while jobs are planned; the old bound comes back.
+    """Bound the records of an Arrow batch while jobs are planned; the old bound comes back when
+    the last of several fits at the same time is through.
 
     Where the setting may not be changed (serverless), batches keep their size.
     """
     try:
-        before = spark.conf.get(BATCH_ROWS)
-        spark.conf.set(BATCH_ROWS, str(rows))
+        with _lock:
+            before, fits = _bounds.get(spark) or (spark.conf.get(BATCH_ROWS), 0)
+            spark.conf.set(BATCH_ROWS, str(rows))
+            _bounds[spark] = before, fits + 1
     except Exception as error:
         log.debug("%s stays as it is: %s", BATCH_ROWS, error)
         yield
@@ -48,7 +52,16 @@ def arrow_batches(spark: SparkSession, rows: int) -> Iterator[None]:
     try:
         yield
     finally:
-        spark.conf.set(BATCH_ROWS, str(before))
+        with _lock:
+            before, fits = _bounds.pop(spark)
+            if fits > 1:
+                _bounds[spark] = before, fits - 1
+            else:
+                spark.conf.set(BATCH_ROWS, str(before))
+
+
+_lock = threading.Lock()
+_bounds: dict[SparkSession, tuple[str | None, int]] = {}  # before the first fit, and how many run
 
 
 def table_udf(predict: Callable[..., Floats], width: int) -> Callable[..., Column]:

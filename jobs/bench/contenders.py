@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Any
 
@@ -16,7 +16,9 @@ from pyspark.ml.regression import DecisionTreeRegressor, GBTRegressor
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from figs_spark import FIGSClassifier, FIGSRegressor
+from figs_spark import FIGSClassifier, FIGSRegressionModel, FIGSRegressor
+from figs_spark.engine.training import train
+from figs_spark.stages.checks import check
 from jobs.bench import presets
 from jobs.bench.data import LABEL, Data
 
@@ -66,13 +68,25 @@ class Contender:
 
 def figs(mode: str) -> Callable[[SparkSession, Task], Scorer]:
     def fit(spark: SparkSession, task: Task) -> Scorer:
-        model = figs_estimator(task, mode).fit(task.data.frame(spark))
-        if task.data.kind == presets.FRIEDMAN:
-            return model.transform
-        probability = vector_to_array(F.col("probability"))[1]
-        return lambda frame: model.transform(frame).withColumn(PREDICTION, probability)
+        return figs_scorer(figs_estimator(task, mode).fit(task.data.frame(spark)))
 
     return fit
+
+
+def figs_unmerged(spark: SparkSession, task: Task) -> Scorer:
+    """Each row packed by itself, also where equal rows could be merged."""
+    estimator = figs_estimator(task, "auto")
+    checked = check(task.data.frame(spark), estimator, task.data.kind == presets.SIGNS)
+    table = replace(checked.table, mergeable=False)
+    (trained,) = train(table, estimator._plan(checked))
+    return figs_scorer(estimator._model(checked, trained))
+
+
+def figs_scorer(model: Any) -> Scorer:
+    if isinstance(model, FIGSRegressionModel):
+        return model.transform
+    probability = vector_to_array(F.col("probability"))[1]
+    return lambda frame: model.transform(frame).withColumn(PREDICTION, probability)
 
 
 def figs_estimator(task: Task, mode: str) -> FIGSRegressor | FIGSClassifier:
@@ -144,6 +158,7 @@ def sklearn(spark: SparkSession, task: Task) -> Scorer:
 CONTENDERS = {
     presets.AUTO: Contender(figs("auto")),
     presets.CLUSTER: Contender(figs("cluster")),
+    presets.UNMERGED: Contender(figs_unmerged),
     presets.IMODELS: Contender(imodels, "imodels", on_spark=False, most_rows=IMODELS_ROWS),
     presets.TREE: Contender(mllib_tree),
     presets.BOOSTED: Contender(mllib_boosted),

@@ -1,7 +1,4 @@
-"""Floors: what no training on these rows can beat, and the engine's own parts next to them.
-
-The one module of the benchmark that looks inside the engine.
-"""
+"""Floors: what no training on these rows can beat, and the engine's own parts next to them."""
 
 from __future__ import annotations
 
@@ -32,7 +29,7 @@ from figs_spark.stages.checks import check
 from jobs.bench.contenders import Task, figs_estimator
 from jobs.bench.data import LABEL, Data
 from jobs.bench.measuring import Timing, in_turns
-from jobs.bench.presets import FRIEDMAN
+from jobs.bench.presets import SIGNS
 
 READ = "one sequential read of the Parquet files"
 SCAN = "one scan that sums one array column"
@@ -94,7 +91,7 @@ def pack(spark: SparkSession, task: Task) -> None:
 def checked(spark: SparkSession, task: Task) -> tuple[Table, Plan]:
     """What an estimator in cluster mode hands to the engine."""
     estimator = figs_estimator(task, "cluster")
-    table = check(task.data.frame(spark), estimator, task.data.kind != FRIEDMAN).table
+    table = check(task.data.frame(spark), estimator, task.data.kind == SIGNS).table
     return table, Plan(Settings(max_splits=task.splits), "cluster", task.bins)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 AUTO, CLUSTER = "figs_spark auto", "figs_spark cluster"
+UNMERGED = "figs_spark auto, no rows merged"
 IMODELS = "imodels FIGS"
 TREE, BOOSTED = "MLlib DecisionTree", "MLlib GBT stumps"
 XGBOOST = "xgboost.spark stumps"
@@ -123,7 +124,6 @@ PRESETS = {
             },
             repeats=1,
         ),
-        heap="2g",
         judged=False,
     ),
     "standard": Preset(
@@ -157,6 +157,10 @@ PRESETS = {
     ),
     "wide": Preset(cases=(Case("wide", 50_000, 5_000, 12, {CLUSTER: 1}),), heap="2g"),
     "duplicates": Preset(
-        cases=(Case("duplicates", 5_000_000, 15, 12, {AUTO: 3, CLUSTER: 3}, SIGNS, floors=1),)
+        cases=(
+            Case(
+                "duplicates", 5_000_000, 15, 12, {AUTO: 3, CLUSTER: 3, UNMERGED: 3}, SIGNS, floors=1
+            ),
+        )
     ),
 }

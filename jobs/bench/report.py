@@ -117,23 +117,21 @@ def growth_table(curves: Sequence[Curve]) -> str:
 
 
 def bar_table(found: Sequence[Bar], judged: bool) -> str:
-    rows = [
-        [
-            bar.what,
-            number(bar.value),
-            f"{'>=' if bar.at_least else '<='} {bar.limit:g}",
-            met(bar, judged),
-        ]
-        for bar in found
-    ]
+    rows = [[bar.what, number(bar.value), limit(bar), verdict(bar, judged)] for bar in found]
     return table(["what", "measured", "bar", "met"], rows)
 
 
-def met(bar: Bar, judged: bool) -> str:
-    if bar.met is None:
+def limit(bar: Bar) -> str:
+    if bar.limit is None:
+        return "none at this size"
+    return f"{'>=' if bar.at_least else '<='} {bar.limit:g}"
+
+
+def verdict(bar: Bar, judged: bool) -> str:
+    if bar.value is None:
         return "not measured"
-    if not judged:
-        return "not judged at this size"
+    if bar.limit is None or not judged:
+        return "not judged"
     return "yes" if bar.met else "**no**"
 
 

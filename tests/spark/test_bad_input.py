@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from pyspark.errors import PySparkException
 from pyspark.ml.functions import array_to_vector
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -326,9 +325,7 @@ def test_a_model_of_vectors_refuses(data: DataFrame, vector_model: FIGSRegressio
     ):
         vector_model.transform(data.withColumn("v", F.lit(1.0)))
     longer = data.withColumn("v", F.array(*[F.lit(1.0)] * 3))
-    with pytest.raises(
-        PySparkException, match=r"'v' \(featuresCol\) has a row without the 2 values"
-    ):
+    with pytest.raises(Exception, match=r"'v' \(featuresCol\) has a row without the 2 values"):
         vector_model.transform(longer).collect()
 
 

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 from figs_spark import FIGSClassifier, FIGSRegressor
 from figs_spark.engine import backends, packing
-from figs_spark.engine.compat import BATCH_ROWS
+from figs_spark.engine.compat import BATCH_ROWS, arrow_batches
 from figs_spark.engine.growing import Growth
 from figs_spark.treesum import TreeSum
 from tests.small import assert_same_model
@@ -251,6 +251,17 @@ def test_nothing_is_left_behind(
     after = traces()
     spark.conf.unset(BATCH_ROWS)
     assert after == before
+
+
+def test_the_bound_on_batches_comes_back_after_fits_at_the_same_time(spark: SparkSession) -> None:
+    before = spark.conf.get(BATCH_ROWS)
+    one, other = arrow_batches(spark, 5), arrow_batches(spark, 7)
+    one.__enter__()
+    other.__enter__()
+    assert spark.conf.get(BATCH_ROWS) == "7"
+    one.__exit__(None, None, None)
+    other.__exit__(None, None, None)
+    assert spark.conf.get(BATCH_ROWS) == before
 
 
 def test_nothing_is_left_behind_where_packing_fails(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -210,6 +211,23 @@ def test_no_python_in_the_plan(
     assert "CASE WHEN" in plan
     assert "Python" not in plan
     assert not [name for name in scored.columns if model.uid in name]
+
+
+def test_a_stream_is_scored(
+    data: DataFrame, binary: FIGSClassificationModel, tmp_path: Path
+) -> None:
+    data.write.parquet(str(tmp_path / "rows"))
+    stream = data.sparkSession.readStream.schema(data.schema).parquet(str(tmp_path / "rows"))
+    scored = binary.transform(stream)
+    query = scored.writeStream.format("memory").queryName("scored").trigger(availableNow=True)
+    query.start().awaitTermination()
+    assert_df_equality(
+        data.sparkSession.table("scored"),
+        binary.transform(data),
+        ignore_row_order=True,
+        ignore_nullable=True,
+        allow_nan_equality=True,
+    )
 
 
 def test_outputs_can_be_left_out(data: DataFrame, binary: FIGSClassificationModel) -> None:

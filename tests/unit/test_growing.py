@@ -250,6 +250,16 @@ def test_the_toy_function_is_recovered_as_two_trees_with_three_splits() -> None:
     np.testing.assert_allclose(model.predict(X)[:, 0], data.y, atol=1e-12)
 
 
+def test_of_equal_gains_the_first_tree_and_leaf_win_and_a_new_root_is_last() -> None:
+    X = np.array(list(product([0.0, 1.0], repeat=3)))
+    beside_a_root = Data(X, 10 * X[:, 0] + X[:, 1] + np.sqrt(2) * X[:, 2] * X[:, 0])
+    found = [(s.tree, s.feature) for s in steps(beside_a_root.fit(max_splits=3))]
+    assert found == [(0, 0), (0, 2), (1, 1)]
+    root = Data(X, 10 * X[:, 0] + X[:, 1]).fit(max_splits=2, max_trees=1).trees[0]
+    assert root.left is not None
+    assert root.left.split is not None
+
+
 def test_an_offset_of_a_billion_costs_no_precision() -> None:
     data = additive()
     data = replace(data, y=np.round(data.y * 1024) / 1024)  # exact beside 1e9

@@ -1,0 +1,160 @@
+"""jobs/benchmark.py: the smoke preset runs and its report is well formed. No time is judged."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from jobs import benchmark as job
+from jobs.bench import bars, cases, contenders, data, memory, presets
+from jobs.bench.measuring import Timing, in_turns
+
+SMOKE = presets.PRESETS["smoke"]
+
+
+@pytest.fixture(scope="module")
+def output(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("bench")
+    report = job.run(spark, job.parse(["--preset", "smoke", "--output", str(folder)]))
+    assert report.failures == 0
+    report.save(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def saved(output: Path) -> dict[str, Any]:
+    return json.loads((output / "smoke.json").read_text(encoding="utf-8"))
+
+
+def timings(saved: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for case in saved["cases"]:
+        for part in ("fits", "scoring", "floors"):
+            yield from case[part].values()
+    for curve in saved["growth"]:
+        yield from curve["timings"]
+
+
+def test_the_report_says_what_ran_where(saved: dict[str, Any]) -> None:
+    assert set(saved) == {"preset", "judged", "run", "versions", "bars", "cases", "growth"}
+    assert {"date", "cpu", "cores", "driver heap GB", "load before", "load after"} <= set(
+        saved["run"]
+    )
+    assert {"python", "java", "pyspark", "numpy", "numba", "xgboost"} <= set(saved["versions"])
+    assert [case["name"] for case in saved["cases"]] == ["small", "tree", "stumps"]
+    assert {curve["axis"] for curve in saved["growth"]} == {
+        "rows",
+        "features",
+        "splits",
+        "partitions",
+    }
+
+
+def test_every_time_is_positive_or_explained(saved: dict[str, Any]) -> None:
+    for timing in timings(saved):
+        if timing["note"]:
+            assert timing["note"].startswith("not installed: ")
+        else:
+            assert all(math.isfinite(s) and s > 0 for s in timing["seconds"])
+            assert timing["median"] > 0
+    for case in saved["cases"]:
+        for name, fit in case["fits"].items():
+            assert fit["note"] or 0.1 < fit["r2"] < 1, name
+
+
+def test_every_bar_has_a_finite_ratio(saved: dict[str, Any]) -> None:
+    missing = any(timing["note"] for timing in timings(saved))
+    for bar in saved["bars"]:
+        assert bar["value"] is not None or missing
+        assert bar["value"] is None or (math.isfinite(bar["value"]) and bar["value"] >= 0)
+
+
+def test_the_markdown_has_a_row_for_each_contender(output: Path) -> None:
+    text = (output / "smoke.md").read_text(encoding="utf-8")
+    sections = dict(zip(("small", "tree", "stumps"), text.split("\n## ")[2:]))
+    for case in SMOKE.cases:
+        for name in case.contenders:
+            assert f"\n| {name} | " in sections[case.name]
+    for bar in ("imodels FIGS / figs_spark auto", "profile and pack / one scan"):
+        assert bar in text
+
+
+def test_the_picture_is_written(output: Path) -> None:
+    assert (output / "smoke.png").read_bytes().startswith(b"\x89PNG")
+    assert "![seconds for a fit](smoke.png)" in (output / "smoke.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
+def test_memory_is_that_of_the_driver_and_its_workers(saved: dict[str, Any]) -> None:
+    peaks = saved["cases"][0]["fits"][presets.CLUSTER]["memory"]
+    assert peaks[memory.JVM] > 100
+    assert peaks[memory.PYTHON] > 50
+    assert 50 < peaks[memory.WORKER] <= peaks[memory.WORKERS]
+
+
+def test_who_is_missing_or_too_slow_is_said(
+    spark: SparkSession, output: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = contenders.CONTENDERS
+    monkeypatch.setitem(given, "absent", replace(given[presets.TREE], package="no_such_package"))
+    monkeypatch.setitem(given, "slow", replace(given[presets.IMODELS], most_rows=10))
+    case = presets.Case("small", 800, 10, 1, {"absent": 1, "slow": 1})
+    table = data.prepare(output / "data", presets.FRIEDMAN, 800, 800, 10, seed=0)
+    fits = cases.measure_case(spark, case, table, output / "blocks").fits
+    assert fits["absent"].note == "not installed: no_such_package"
+    assert fits["slow"].note == "skipped: 800 rows, more than 10"
+
+
+def test_a_failure_is_noted_and_the_others_go_on() -> None:
+    def fail() -> None:
+        raise MemoryError("no room\nfor this")
+
+    found = in_turns({"bad": (fail, 2), "good": (lambda: 7, 2)}, "test")
+    assert found["bad"].note == "failed: MemoryError: no room"
+    assert found["bad"].median is None
+    assert len(found["good"].seconds) == 2
+    assert found["good"].result == 7
+
+
+def test_tables_depend_on_the_seed_alone(tmp_path: Path) -> None:
+    one, same, other = (
+        data.prepare(tmp_path / folder, presets.FRIEDMAN, 160, 80, 6, seed)
+        for folder, seed in (("a", 0), ("b", 0), ("a", 1))
+    )
+    assert len(one.files) == 16
+    assert pq.read_table(one.files[3]) == pq.read_table(same.files[3])
+    assert pq.read_table(one.files[3]) != pq.read_table(other.files[3])
+    part = one.part(80, 5)
+    assert (part.rows, len(part.files), part.features) == (80, 8, ("x0", "x1", "x2", "x3", "x4"))
+
+
+def test_partitions_of_the_input(spark: SparkSession, tmp_path: Path) -> None:
+    table = data.prepare(tmp_path, presets.FRIEDMAN, 800, 800, 6, seed=0)
+    for wanted in (1, 2, 4, 8):
+        with table.read_in(spark, wanted):
+            assert table.frame(spark).rdd.getNumPartitions() == wanted
+
+
+@pytest.mark.parametrize("name", presets.PRESETS)
+def test_presets_shrink_in_proportion(name: str) -> None:
+    small = presets.PRESETS[name].scaled(64_000)
+    assert max(most for _, most in small.tables().values()) == 64_000
+    assert not small.judged
+
+
+def test_a_bar_is_met_from_its_side() -> None:
+    once, twice = Timing([1.0]), Timing([2.0])
+    (bar,) = bars.doubling_bars("splits", once, twice, rows=False)
+    assert bar.value == 2.0
+    assert bar.met
+    assert not replace(bar, limit=1.5).met
+    assert replace(bar, limit=1.5, at_least=True).met
+    assert replace(bar, value=None).met is None
