@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
-from figs_spark import FIGSClassifier, FIGSRegressor
+from figs_spark import BaggedFIGSClassifier, FIGSClassifier, FIGSRegressor
+from figs_spark.stages.params import Declared
 
 README = Path(__file__).parent.parent / "README.md"
 BEGIN, END = "<!-- params: begin -->\n", "<!-- params: end -->"
@@ -13,13 +15,21 @@ BEGIN, END = "<!-- params: begin -->\n", "<!-- params: end -->"
 
 def param_table() -> str:
     """All Params of the estimators, from their declarations."""
-    everywhere = {item.name for item in FIGSRegressor.declared}
+    classifiers_only = set(FIGSClassifier.declared) - set(FIGSRegressor.declared)
+    lines = _table(FIGSClassifier.declared, classifiers_only)
+    other = [item for item in BaggedFIGSClassifier.declared if item not in FIGSClassifier.declared]
+    lines += ["", "Bagging-FIGS has no `validationIndicatorCol`, `leafCol` and `contributionsCol`."]
+    lines += ["What it has besides, or with another default:", "", *_table(other, set())]
+    return "\n".join(lines) + "\n"
+
+
+def _table(declared: Iterable[Declared], classifiers_only: set[Declared]) -> list[str]:
     lines = ["| Param | default | what |", "|---|---|---|"]
-    for item in FIGSClassifier.declared:
-        only = "" if item.name in everywhere else " (classifier)"
+    for item in declared:
+        only = " (classifier)" if item in classifiers_only else ""
         default = repr(item.default).replace("'", '"')
         lines.append(f"| `{item.name}` | `{default}` | {item.text}{only} |")
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def shown_table() -> str:
