@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import logging
+import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -182,7 +183,8 @@ def _packed_frame(table: Table, bins: Bins, partitions: int | None = None) -> Da
     """The plan that packs: one record per block and one report per partition."""
     few = partitions is not None and table.partitions > partitions
     frame = table.frame.coalesce(partitions) if few else table.frame  # type: ignore[arg-type]
-    run = partial(_pack_partition, bins=bins, target=table.target)
+    fit = uuid.uuid4().hex  # keeps the cache of this fit apart from that of an equal one
+    run = partial(_pack_partition, bins=bins, target=table.target, fit=fit)
     frame = frame.mapInArrow(run, blocks.SCHEMA)
     if partitions is not None and table.partitions < partitions:
         frame = frame.repartition(partitions)
@@ -200,7 +202,7 @@ def _unseen(reports: pa.Table) -> dict[int, Floats]:
 
 
 def _pack_partition(
-    batches: Iterator[pa.RecordBatch], bins: Bins, target: Target
+    batches: Iterator[pa.RecordBatch], bins: Bins, target: Target, fit: str
 ) -> Iterator[pa.RecordBatch]:
     compat.spare_garbage_collection()
     first = TaskContext.get().partitionId() << 40  # type: ignore[union-attr]
