@@ -118,6 +118,6 @@ def probabilities(score: Floats, target: Target) -> Floats:
     clipped = np.clip(score, 0.0, 1.0)
     if target.classes == 2:
         return clipped
-    total = clipped.sum(axis=1, keepdims=True)
+    total = clipped.cumsum(axis=1)[:, -1:]  # from left to right, as Spark adds
     even = np.full_like(clipped, 1.0 / target.classes)
     return np.where(total > 0, clipped / np.where(total > 0, total, 1.0), even)

@@ -78,6 +78,7 @@ class FIGSEstimator(Growing):
         `foldCol` keeps rows together: those with equal values, such as a patient's, are in the same
         fold. Integers from 0 to numFolds - 1 name the fold itself. Else folds are random by `seed`.
         """
+        self._check_params()
         fold = fold_column(dataset, numFolds, foldCol, self.getOrDefault("seed"))
         whole = self.copy()._set(validationIndicatorCol=None)
         checked = check(dataset, whole, self._classification, held=fold)

@@ -65,8 +65,8 @@ def case_bars(result: CaseResult) -> Iterator[Bar]:
     size = f"{result.rows:,} x {result.case.features}"
     if result.floors:
         step, pack = ratio(result.floors, STEP, KERNEL), ratio(result.floors, PACK, SCAN)
-        limit = STEP_TO_KERNEL if result.case.name == "large" else None
-        yield Bar(f"{size}: {STEP} / {KERNEL}", step, limit)
+        step_limit = STEP_TO_KERNEL if result.case.name == "large" else None
+        yield Bar(f"{size}: {STEP} / {KERNEL}", step, step_limit)
         yield Bar(f"{size}: {PACK} / {SCAN}", pack, PACK_TO_SCAN)
     if result.scoring:
         scoring = ratio(result.scoring, AUTO, SUM)

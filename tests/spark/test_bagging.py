@@ -90,7 +90,7 @@ def test_scoring_is_the_mean_of_the_members(
     spark: SparkSession, data: DataFrame, model: BaggedFIGSClassificationModel
 ) -> None:
     rows = data.drop("id").unionByName(strangers(spark))
-    scored = model.transform(rows).toPandas()
+    scored: Any = model.transform(rows).toPandas()
     members = np.array([m.predict(scored)[:, 0].clip(0, 1) for m in model.members])
     probability = np.array([v.toArray() for v in scored["probability"]])
     assert probability[:, 1] == pytest.approx(members.mean(axis=0), abs=1e-12)
@@ -101,7 +101,7 @@ def test_scoring_is_the_mean_of_the_members(
 def test_out_of_bag_predictions_come_from_the_members_that_left_out_the_row(
     data: DataFrame, model: BaggedFIGSClassificationModel
 ) -> None:
-    found = model.oobPredictions(data).toPandas()
+    found: Any = model.oobPredictions(data).toPandas()
     held = np.array([value[0] for value in found["oobPrediction"]])
     some = ~np.isnan(held)
     assert 0.8 < some.mean() < 1  # all six members train on a row with probability 0.63^6
@@ -116,7 +116,7 @@ def test_the_out_of_bag_score_is_near_the_test_score(spark: SparkSession) -> Non
     bagged = BaggedFIGSRegressor(
         featuresCols=FEATURES, labelCol="days", numEstimators=30, oobScore=True
     ).fit(train)
-    scored = bagged.transform(test).select("days", "prediction").toPandas()
+    scored: Any = bagged.transform(test).select("days", "prediction").toPandas()
     errors = (scored["days"] - scored["prediction"]) ** 2
     variance = scored["days"].var(ddof=0)
     two_errors = 2 * errors.std() / np.sqrt(len(errors)) / variance

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import matplotlib as mpl
 import numpy as np
 import pytest
@@ -29,7 +31,7 @@ def test_the_losses_are_those_of_fits_fold_by_fold(data: DataFrame, mode: str) -
     losses = np.zeros((3, 5))
     for fold in range(3):
         model = figs.fit(data.where(F.col("fold") != fold))
-        rows = data.where(F.col("fold") == fold).toPandas()
+        rows: Any = data.where(F.col("fold") == fold).toPandas()
         for k in range(5):
             p = model.truncate(k).predictProbability(rows)[:, 1]
             losses[fold, k] = np.average((p - rows["died"]) ** 2, weights=rows["weight"])

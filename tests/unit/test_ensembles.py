@@ -20,7 +20,7 @@ def numbers(rows: list[Row]) -> np.ndarray:
             return np.nan
         if feature.categories is not None and not feature.holds_numbers:
             known = list(feature.categories)
-            return float(known.index(value)) if value in known else -1.0  # type: ignore[arg-type]
+            return float(known.index(value)) if value in known else -1.0
         return float(value)  # type: ignore[arg-type]
 
     return np.array([[cell(f, v) for f, v in zip(FEATURES, row, strict=True)] for row in rows])

@@ -35,7 +35,7 @@ def test_members_and_seeds_draw_apart() -> None:
     draws = [
         BootstrapWeights(TARGET, seed).times(ids, member) for seed in (1, 2) for member in (0, 1)
     ]
-    correlations = np.corrcoef(draws)[np.triu_indices(4, 1)]
+    correlations = np.asarray(np.corrcoef(draws))[np.triu_indices(4, 1)]
     assert np.abs(correlations).max() < 0.02
 
 
