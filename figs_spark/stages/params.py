@@ -252,7 +252,11 @@ CONTRIBUTIONS_COL = Declared(
     "one array per tree); '' for none",
 )
 MAX_SPLITS = Declared(
-    "maxSplits", 12, integer(0), "splits in all trees together; None: no limit", optional=True
+    "maxSplits",
+    12,
+    integer(0),
+    "splits in all trees together; None: as long as any helps, which can take long",
+    optional=True,
 )
 MAX_TREES = Declared("maxTrees", None, integer(1), "trees; 1 grows CART; None: no limit")
 MAX_DEPTH = Declared("maxDepth", None, integer(1), "depth of a tree; None: no limit")
