@@ -233,9 +233,7 @@ class Growth:
     def _find(self, leaves: Sequence[int]) -> None:
         if not leaves:
             return
-        histograms = [self._histograms[leaf] for leaf in leaves]
-        stacked = histograms[0][None] if len(histograms) == 1 else np.stack(histograms)
-        best = self._cuts.best(stacked, self._limits)
+        best = self._cuts.best([self._histograms[leaf] for leaf in leaves], self._limits)
         self._best |= dict(zip(leaves, best, strict=True))
 
     # The step itself

@@ -88,12 +88,12 @@ class Cuts:
     def missing(self) -> NDArray[np.intp]:
         return self.layout.offsets[1:].astype(np.intp) - 1
 
-    def best(self, histograms: Floats, limits: Limits) -> list[Cut | None]:
-        """The best valid cut of each histogram (leaves, bins, channels), or None."""
+    def best(self, histograms: Sequence[Floats], limits: Limits) -> list[Cut | None]:
+        """The best valid cut of each histogram (bins, channels), or None."""
         step = max(1, CELLS // self.layout.size)
         found: list[Cut | None] = []
         for at in range(0, len(histograms), step):
-            found += self._best(histograms[at : at + step], limits)
+            found += self._best(np.asarray(histograms[at : at + step]), limits)
         return found
 
     def _best(self, histograms: Floats, limits: Limits) -> Iterator[Cut | None]:

@@ -39,7 +39,7 @@ class Leaf(NamedTuple):
 
     def best(self, limits: Limits, categorical: bool = False) -> Found | None:
         cuts = Cuts(self.layout, [categorical] * self.codes.shape[1])
-        cut = cuts.best(self.histogram()[None], limits)[0]
+        cut = cuts.best([self.histogram()], limits)[0]
         return None if cut is None else cuts.split(self.histogram(), cut)
 
     def gain(self, left: np.ndarray, limits: Limits) -> float | None:
@@ -220,8 +220,8 @@ def test_many_leaves_at_once_equal_one_by_one(monkeypatch: pytest.MonkeyPatch) -
         for _ in range(7)
     ]
     cuts, limits = Cuts(leaves[0].layout, [False, True]), limits_for(leaves[0])
-    alone = [cuts.best(leaf.histogram()[None], limits)[0] for leaf in leaves]
+    alone = [cuts.best([leaf.histogram()], limits)[0] for leaf in leaves]
     stacked = np.stack([leaf.histogram() for leaf in leaves])
     for cells in (1, 25, 1 << 21):
         monkeypatch.setattr("figs_spark.engine.splitting.CELLS", cells)
-        assert [str(f) for f in cuts.best(stacked, limits)] == [str(f) for f in alone]
+        assert [str(f) for f in cuts.best(list(stacked), limits)] == [str(f) for f in alone]
