@@ -50,7 +50,7 @@ class Data:
         )
 
     def frame(self, spark: SparkSession) -> DataFrame:
-        return spark.read.parquet(*self.files).select(*self.features, LABEL)
+        return spark.read.parquet(*self.files).selectExpr(*self.features, LABEL)
 
     def test_frame(self, spark: SparkSession) -> DataFrame:
         return replace(self, files=(self.test_file,)).frame(spark)

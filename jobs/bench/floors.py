@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from figs_spark.engine.backends import ClusterBackend
 from figs_spark.engine.blocks import from_records
@@ -78,7 +77,7 @@ def scan(spark: SparkSession, data: Data) -> float:
         total = sum(np.sum(batch.column(0).flatten().to_numpy()) for batch in batches)
         yield pa.RecordBatch.from_pydict({"total": [float(total)]})
 
-    features = data.frame(spark).select(F.array(*data.features).alias("x"))
+    features = data.frame(spark).selectExpr(f"array({', '.join(data.features)}) as x")
     return sum(row["total"] for row in features.mapInArrow(add_up, "total double").collect())
 
 
