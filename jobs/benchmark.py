@@ -32,7 +32,6 @@ from jobs.bench.presets import FRIEDMAN, PRESETS, Preset
 from jobs.bench.report import Report
 
 CONF = Path(__file__).resolve().parents[1] / "conf"
-WARM_ROWS = 2_000
 
 log = logging.getLogger("benchmark")
 
@@ -62,7 +61,11 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--output", metavar="PATH", type=Path, default=Path("build/bench"), help="(%(default)s)"
     )
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.rows is not None and options.rows < 1:
+        parser.error(f"--rows {options.rows} is not a positive number")
+    options.output = options.output.resolve()
+    return options
 
 
 def start(heap: str) -> SparkSession:
@@ -95,22 +98,17 @@ def measure(
     spark: SparkSession, preset: Preset, folder: Path, seed: int
 ) -> tuple[list[Curve], list[CaseResult]]:
     """Growth comes first, while the Python workers hold nothing that other contenders left."""
-    stored = folder / "data"
     tables = {
-        (kind, features): prepare(stored, kind, most, least, features, seed)
+        (kind, features): prepare(folder / "data", kind, most, least, features, seed)
         for (kind, features), (least, most) in preset.tables().items()
-    }
-    few = {
-        (kind, features): prepare(stored, kind, WARM_ROWS, WARM_ROWS, features, seed)
-        for kind, features in tables
     }
     curves = []
     if preset.growth:
-        key = FRIEDMAN, preset.growth.middle.features
-        warm_up(spark, preset.growth.contenders, few[key])
-        curves = measure_growth(spark, preset.growth, tables[key])
-    for key in tables:
-        warm_up(spark, preset.contenders(*key), few[key])
+        data = tables[FRIEDMAN, preset.growth.middle.features]
+        warm_up(spark, preset.growth.contenders, data)
+        curves = measure_growth(spark, preset.growth, data)
+    for key, data in tables.items():
+        warm_up(spark, preset.contenders(*key), data)
     results = [
         measure_case(
             spark, case, tables[case.kind, case.features].part(case.rows), folder / "blocks"

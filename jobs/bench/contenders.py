@@ -24,6 +24,7 @@ from jobs.bench.data import LABEL, Data
 
 PREDICTION = "prediction"
 IMODELS_ROWS = 100_000  # beyond it one fit takes minutes to hours
+WARM_VALUES = 12_500_000  # numbers that a contender sees before its time is taken
 
 log = logging.getLogger("benchmark")
 
@@ -167,9 +168,10 @@ CONTENDERS = {
 }
 
 
-def warm_up(spark: SparkSession, names: Iterable[str], few: Data) -> None:
-    """Let those that can take part fit a few rows, before the clock starts."""
+def warm_up(spark: SparkSession, names: Iterable[str], data: Data) -> None:
+    """Let everyone fit a part of the rows, before the clock starts."""
+    part = data.part(WARM_VALUES // len(data.features))
     for name in names:
-        if not CONTENDERS[name].obstacle(few.rows):
+        if not CONTENDERS[name].obstacle(part.rows):
             log.info("warming up: %s", name)
-            CONTENDERS[name].fit(spark, Task(few, splits=2, bins=64))
+            CONTENDERS[name].fit(spark, Task(part, splits=2, bins=64))

@@ -52,7 +52,7 @@ class Growth:
     axes: Mapping[str, tuple[int, ...]]
     contenders: tuple[str, ...] = (AUTO, CLUSTER)
     bins: int = 64
-    repeats: int = 2
+    repeats: int = 3
 
     def curves(self) -> Iterator[tuple[str, str, list[Point]]]:
         """Axis, contender and points; partitions of the input in cluster mode only."""

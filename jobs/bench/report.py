@@ -18,6 +18,12 @@ from jobs.bench.plot import plot
 
 ROLES = (JVM, PYTHON, WORKER, WORKERS)
 
+EXPLAINED = """\
+Seconds are the median of the runs, from Parquet files to a fitted model, in a session that has run
+everything before. Memory is the peak of what is resident, the lowest of the runs; in local mode
+the driver's JVM is the executor too, and keeps what it once took up to its heap. R2 is that of
+20,000 held-out rows or fewer."""
+
 
 @dataclass(frozen=True)
 class Report:
@@ -59,7 +65,7 @@ class Report:
 
     def markdown(self, picture: str) -> str:
         facts = {**self.run, "versions": ", ".join(f"{n} {v}" for n, v in self.versions.items())}
-        parts = [f"# Benchmark, preset `{self.preset}`", bullets(facts)]
+        parts = [f"# Benchmark, preset `{self.preset}`", bullets(facts), EXPLAINED]
         parts += ["## Bars", bar_table(self.bars, self.judged)]
         for result in self.results:
             parts += case_parts(result)
@@ -84,7 +90,6 @@ def case_parts(result: CaseResult) -> Iterator[str]:
 
 
 def fit_table(fits: Timings) -> str:
-    """Memory is in MB: the peak, resident."""
     first = next(iter(fits))
     head = ["contender", "seconds", f"/ {first}", "runs", "test R2", *(f"{r}, MB" for r in ROLES)]
     rows = []

@@ -143,6 +143,13 @@ def test_partitions_of_the_input(spark: SparkSession, tmp_path: Path) -> None:
             assert table.frame(spark).rdd.getNumPartitions() == wanted
 
 
+@pytest.mark.parametrize("rows", ["0", "many"])
+def test_a_wrong_number_of_rows_is_refused(rows: str) -> None:
+    with pytest.raises(SystemExit) as stop:
+        job.parse(["--rows", rows])
+    assert stop.value.code == 2
+
+
 @pytest.mark.parametrize("name", presets.PRESETS)
 def test_presets_shrink_in_proportion(name: str) -> None:
     small = presets.PRESETS[name].scaled(64_000)
