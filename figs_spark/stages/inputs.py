@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -92,7 +93,7 @@ def read_inputs(dataset: DataFrame, stage: Any) -> Inputs:
 def _from_columns(dataset: DataFrame, names: Sequence[str]) -> Inputs:
     if not names:
         raise ValueError("featuresCols is an empty list. Name at least one column.")
-    twice = sorted({name for name in names if list(names).count(name) > 1})
+    twice = sorted(name for name, times in Counter(names).items() if times > 1)
     if twice:
         raise ValueError(f"featuresCols names {_some(twice)} more than once. Name each once.")
     fields = [field(dataset, name, "featuresCols") for name in names]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -21,12 +22,11 @@ from figs_spark.engine.training import train
 from figs_spark.stages.checks import check
 from jobs.bench import presets
 from jobs.bench.data import LABEL, Data
+from jobs.bench.measuring import in_turns
 
 PREDICTION = "prediction"
 IMODELS_ROWS = 100_000  # beyond it one fit takes minutes to hours
 WARM_VALUES = 12_500_000  # numbers that a contender sees before its time is taken
-
-log = logging.getLogger("benchmark")
 
 
 @dataclass(frozen=True)
@@ -169,9 +169,7 @@ CONTENDERS = {
 
 
 def warm_up(spark: SparkSession, names: Iterable[str], data: Data) -> None:
-    """Let everyone fit a part of the rows, before the clock starts."""
-    part = data.part(WARM_VALUES // len(data.features))
-    for name in names:
-        if not CONTENDERS[name].obstacle(part.rows):
-            log.info("warming up: %s", name)
-            CONTENDERS[name].fit(spark, Task(part, splits=2, bins=64))
+    """Let everyone who can take part fit some of the rows, before times are taken."""
+    task = Task(data.part(WARM_VALUES // len(data.features)), splits=2, bins=64)
+    able = [name for name in names if not CONTENDERS[name].obstacle(task.data.rows)]
+    in_turns({name: (partial(CONTENDERS[name].fit, spark, task), 1) for name in able}, "warm-up")

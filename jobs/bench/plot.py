@@ -27,7 +27,7 @@ def plot(curves: Sequence[Curve], path: Path) -> str:
     for axis, panel in zip(axes, panels):
         draw(panel, axis, [curve for curve in curves if curve.axis == axis])
     panels[0].set_ylabel("seconds for a fit")
-    panels[0].yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    panels[0].yaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5, 7)))
     panels[0].yaxis.set_major_formatter(ScalarFormatter())
     panels[0].yaxis.set_minor_formatter(NullFormatter())
     figure.savefig(path, dpi=150)

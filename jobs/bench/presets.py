@@ -110,7 +110,7 @@ STANDARD_ROWS = 2_000_000
 PRESETS = {
     "smoke": Preset(
         cases=(
-            Case("small", 800, 10, 2, dict.fromkeys(EVERYONE, 1)),
+            Case("small", 800, 10, 2, {AUTO: 1, CLUSTER: 1, IMODELS: 1}),
             Case("tree", 1_600, 10, 3, {AUTO: 2, CLUSTER: 1, TREE: 1}, floors=1),
             Case("stumps", 1_600, 10, 2, {AUTO: 1, BOOSTED: 1, XGBOOST: 1, SKLEARN: 1}, scoring=1),
         ),
