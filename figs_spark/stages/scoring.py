@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -37,21 +38,22 @@ class ScoringModel(DeclaredParams, Persistent, Model):
     # What it scores by: the kind of model
 
     @property
+    @abstractmethod
     def _features(self) -> tuple[Feature, ...]:
-        raise NotImplementedError
+        """The features that the model was trained on, in their order."""
 
     @property
+    @abstractmethod
     def _used(self) -> set[int]:
         """The features that make a difference."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _score_array(self, features: Sequence[Column]) -> Column:
         """The raw score of each output, as array<double>."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _raw_scores(self, values: Any) -> np.ndarray:
         """The same without Spark, (rows, outputs)."""
-        raise NotImplementedError
 
     def _details(self, features: Sequence[Column]) -> dict[str, Column]:
         """Further output columns by name."""
@@ -63,13 +65,13 @@ class ScoringModel(DeclaredParams, Persistent, Model):
         """What the scores predict."""
         return list(scores)
 
+    @abstractmethod
     def _outputs(self, scores: Sequence[Column], predicted: Sequence[Column]) -> dict[str, Column]:
         """The output columns by name, in order."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _outcome(self) -> str:
         """Ends the sentence "the sum is ..."."""
-        raise NotImplementedError
 
     def _output_names(self) -> Sequence[str] | None:
         """What the outputs are called, where there are several."""
