@@ -102,9 +102,9 @@ class Bins:
             named[j] = _named(described[j], features[j])
         return Bins(tuple(named), tuple(features))
 
-    def split(self, feature: int, found: Found, step: int) -> tuple[Split, NDArray[np.uint8]]:
+    def split(self, feature: int, found: Found, step: int) -> tuple[Split, NDArray[np.bool_]]:
         """A split found over bins as one over values, and the side of each code."""
-        goes_left = np.zeros(CODES, np.uint8)
+        goes_left = np.zeros(CODES, bool)
         categories = self.described[feature].categories
         if categories is None:
             bins = self.features[feature]
@@ -112,7 +112,7 @@ class Bins:
             threshold, last = np.inf, bins.count - 1
             if len(found.right_bins):
                 threshold, last = bins.cut(left, int(found.right_bins[0]))
-            goes_left[: last + 1] = 1
+            goes_left[: last + 1] = True
             goes_left[bins.count] = found.missing_left
             return Split(feature, step, found.gain, found.missing_left, threshold), goes_left
         listed_left = not found.left.outweighs(found.right)

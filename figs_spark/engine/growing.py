@@ -9,9 +9,11 @@ that holds all rows, and makes the one split that lowers the squared error most:
                         gain = GL^2/WL + GR^2/WR - G^2/W      G = sum w r,  W = sum w
                     add to both children the mean residual of their rows
 
-Only the rows of the leaf that was split change their residuals. So a pass adds up just the smaller
-child (its sibling is parent minus child) and, for the leaves of the other trees, the change that
-the moved rows make. The histogram of the new root follows from its children without a pass.
+Only the rows of the leaf that was split change their residuals, and all rows of a child by the same
+number. So a pass adds up just the smaller child (its sibling is parent minus child) and the weights
+of the rows that it has in common with the leaves of the other trees: these tell how the residuals
+there change. What the sibling has in common with them is parent minus child again, as long as the
+driver has room to keep these overlaps. The new root follows from both children without a pass.
 
 A step may be restricted to a random subset of the features (Bagging-FIGS). The histograms of that
 subset are then added up afresh from all rows, which is cheaper than keeping all features current.
@@ -41,6 +43,7 @@ from figs_spark.treesum.text import condition
 TIE = 1e-9  # gains closer than this share of the total sum of squares are equal
 ROUNDING = 1e-9  # share of a sum that rounding may cost; a constant target varies by less
 NEW_ROOT = -1  # the candidate that starts a new tree
+OVERLAP_BYTES = 64 << 20  # of the overlaps of leaves that a model keeps while it grows
 
 log = logging.getLogger("figs_spark")
 
@@ -88,7 +91,7 @@ class LearningNode:
     split: Split | None = None
     left: int = -1
     right: int = -1
-    goes_left: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(CODES, np.uint8))
+    goes_right: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(CODES, bool))
 
 
 class Growth:
@@ -101,12 +104,15 @@ class Growth:
         self.centre, self.member = centre, member
         self.nodes: list[LearningNode] = []
         self.roots: list[int] = []
+        self._levels: list[int] = []  # of splits in each tree
         self.steps = 0
         self.losses: list[float] = []
         self.done = False
         self._all_cuts = Cuts(layout, bins.categorical)
         self._histograms: dict[int, Floats] = {}
+        self._overlaps: dict[tuple[int, int], Floats] = {}  # of a leaf with one of another tree
         self._best: dict[int, Cut | None] = {}
+        self._overlaps_kept = OVERLAP_BYTES // (8 * layout.size)
         self._last = NEW_ROOT  # the node that the last step split, once there is one
         self._random = np.random.default_rng([settings.seed % 2**64, member])
         self._draw(settings.features_per_step)
@@ -127,9 +133,8 @@ class Growth:
     def program(self) -> Program:
         count = len(self.nodes)
         full_slot = np.full(count, -1, np.int32)
-        change_slot = np.full(count, -1, np.int32)
-        moved = np.zeros(count, np.uint8)
-        delta = np.zeros((count, self.layout.outputs))
+        overlap_slot = np.full(count, -1, np.int32)
+        child = np.full(count, -1, np.int32)
         grown, root_slot = -1, -1
         if self._afresh:
             for slot, leaf in enumerate(self._candidates()):
@@ -138,28 +143,25 @@ class Growth:
                 else:
                     full_slot[leaf] = slot
         else:
-            split = self.nodes[self._last]
-            grown = split.tree
-            full_slot[self._smaller(split)] = 0
-            others = [leaf for leaf in self._histograms if self._in_other_tree(leaf, grown)]
-            change_slot[others] = np.arange(len(others))
-            for child in (split.left, split.right):
-                moved[child] = 1
-                delta[child] = self.nodes[child].value - split.value
+            grown = self.nodes[self._last].tree
+            small, large = self._children()
+            others = self._others()
+            full_slot[small] = child[small] = 0
+            overlap_slot[others] = np.arange(len(others))
+            if any(self._shared(leaf) is None for leaf in others):
+                child[large] = 1
         value = np.array([node.value for node in self.nodes]).reshape(count, self.layout.outputs)
         return Program(
             features=self._features,
             roots=np.array(self.roots, np.int32),
+            levels=np.array(self._levels, np.int32),
             feature=np.array([n.split.feature if n.split else 0 for n in self.nodes], np.int32),
-            left=np.array([n.left for n in self.nodes], np.int32),
-            right=np.array([n.right for n in self.nodes], np.int32),
-            tree=np.array([n.tree for n in self.nodes], np.int32),
-            goes_left=np.array([n.goes_left for n in self.nodes], np.uint8).reshape(count, CODES),
+            first=np.array([n.left if n.split else k for k, n in enumerate(self.nodes)], np.int32),
+            goes_right=np.array([n.goes_right for n in self.nodes], bool).reshape(count, CODES),
             value=value,
-            moved=moved,
-            delta=delta,
+            child=child,
             full_slot=full_slot,
-            change_slot=change_slot,
+            overlap_slot=overlap_slot,
             root_slot=root_slot,
             grown=grown,
         )
@@ -207,19 +209,17 @@ class Growth:
         """Parent minus child, and the change in the other trees. Returns what is not current."""
         outputs = self.layout.outputs
         split = self.nodes[self._last]
-        small = self._smaller(split)
-        large = split.right if small == split.left else split.left
-        fresh = sums.full[0]
+        small, large = self._children()
+        others = self._others()
         moved = {child: self.nodes[child].value - split.value for child in (small, large)}
+        self._move_others(others, sums.overlap, moved)
+        fresh = sums.full[0]
         is_root = self._last in self.roots
         parent = self._histograms[NEW_ROOT] if is_root else self._histograms.pop(self._last)
         sibling = parent - fresh
         sibling[:, :outputs] -= moved[small] * fresh[:, outputs : outputs + 1]
         sibling[:, :outputs] -= moved[large] * sibling[:, outputs : outputs + 1]
         sibling[sibling[:, -1] < 0.5] = 0.0
-        others = [leaf for leaf in self._histograms if self._in_other_tree(leaf, split.tree)]
-        for leaf, change in zip(others, sums.change, strict=True):
-            self._histograms[leaf][:, :outputs] += change
         if NEW_ROOT in self._histograms:
             root = self._histograms[NEW_ROOT]
             for child, histogram in ((small, fresh), (large, sibling)):
@@ -229,6 +229,32 @@ class Growth:
             if not self._may_split(leaf):
                 self._histograms.pop(leaf, None)
         return [small, large, *others, NEW_ROOT]
+
+    def _move_others(
+        self, others: Sequence[int], overlaps: Floats, moved: dict[int, Floats]
+    ) -> None:
+        """What the moved rows change in the leaves of the other trees; `overlaps` are those of the
+        smaller child, then those of its sibling, unless they follow."""
+        small, large = moved
+        for k, leaf in enumerate(others):
+            shared, with_small = self._shared(leaf), overlaps[k]
+            if shared is None or len(overlaps) > len(others):
+                with_large = overlaps[len(others) + k]
+            else:
+                with_large = shared - with_small
+            for child, overlap in ((small, with_small), (large, with_large)):
+                self._histograms[leaf][:, : self.layout.outputs] -= np.outer(overlap, moved[child])
+                if self._may_split(child) and len(self._overlaps) < self._overlaps_kept:
+                    self._overlaps[child, leaf] = overlap
+            self._overlaps.pop((self._last, leaf), None)
+            self._overlaps.pop((leaf, self._last), None)
+
+    def _shared(self, leaf: int) -> Floats | None:
+        """Weights of the rows that a leaf has in common with the one that the last step split."""
+        if self._last in self.roots:
+            return self._histograms[leaf][:, self.layout.outputs]
+        found = self._overlaps.get((self._last, leaf))
+        return self._overlaps.get((leaf, self._last)) if found is None else found
 
     def _find(self, leaves: Sequence[int]) -> None:
         if not leaves:
@@ -277,14 +303,17 @@ class Growth:
         """A new tree of one leaf that holds all rows; the first one starts from the mean."""
         value = np.zeros(self.layout.outputs) if self.roots else self.mean.copy()
         self.roots.append(len(self.nodes))
+        self._levels.append(0)
         self.nodes.append(LearningNode(len(self.roots) - 1, 0, value, self.rows, self.weight))
         return self.roots[-1]
 
     def _divide(self, leaf: int, found: Found) -> None:
         node = self.nodes[leaf]
         feature = int(self._features[found.feature])
-        node.split, node.goes_left = self.bins.split(feature, found, self.steps)
+        node.split, goes_left = self.bins.split(feature, found, self.steps)
+        node.goes_right = ~goes_left
         node.left, node.right = len(self.nodes), len(self.nodes) + 1
+        self._levels[node.tree] = max(self._levels[node.tree], node.depth + 1)
         for side in (found.left, found.right):
             value = node.value + side.mean
             child = LearningNode(node.tree, node.depth + 1, value, side.rows, side.weight)
@@ -334,18 +363,24 @@ class Growth:
     def _candidates(self) -> list[int]:
         return [leaf for leaf in (NEW_ROOT, *range(len(self.nodes))) if self._may_split(leaf)]
 
-    def _in_other_tree(self, leaf: int, tree: int) -> bool:
-        return leaf != NEW_ROOT and self.nodes[leaf].tree != tree
+    def _others(self) -> list[int]:
+        """The open leaves of the trees that the last step did not split."""
+        grown = self.nodes[self._last].tree
+        return [n for n in self._histograms if n != NEW_ROOT and self.nodes[n].tree != grown]
 
-    def _smaller(self, split: LearningNode) -> int:
-        smaller = self.nodes[split.left].rows <= self.nodes[split.right].rows
-        return split.left if smaller else split.right
+    def _children(self) -> tuple[int, int]:
+        """The children of the last split, the one with fewer rows first."""
+        split = self.nodes[self._last]
+        if self.nodes[split.left].rows <= self.nodes[split.right].rows:
+            return split.left, split.right
+        return split.right, split.left
 
     # The model
 
     def finish(self) -> TreeSum:
         """The model as plain data; the histograms are let go."""
         self._histograms.clear()
+        self._overlaps.clear()
         constant = tuple((self.mean + self.centre).tolist())
         trees = tuple(self._frozen(root) for root in self.roots)
         return TreeSum(

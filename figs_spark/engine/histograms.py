@@ -2,11 +2,12 @@
 
 One pass adds up, for every feature and bin,
 
-    full  [slot, bin, :]   sum of w * r (one channel per output), sum of w, number of rows
-    change[slot, bin, :]   sum of -w * delta (one channel per output)
+    full   [slot, bin, :]   sum of w * r (one channel per output), sum of w, number of rows
+    overlap[slot, bin]      sum of w
 
-`full` builds the histogram of a candidate leaf from its rows. `change` updates the histograms of
-the leaves of the *other* trees after a split moved the residuals of its rows by `delta`.
+`full` builds the histogram of a candidate leaf from its rows. `overlap` is over the rows that a
+leaf has in common with a child of the last split, in another tree: the split moved the residuals
+of these rows by one number, and so tells how the histogram of the leaf changes.
 """
 
 from __future__ import annotations
@@ -71,22 +72,22 @@ class Rows:
 class Program:
     """The trees so far over bin codes, as flat arrays, and what a pass shall add up.
 
-    `left[node] < 0` marks a leaf; a slot of -1 is not added up. With `grown` set to a tree, only
-    rows whose leaf in that tree is marked in `moved` count, and `delta` is what moved them.
+    A row in `node` goes on to `first[node] + goes_right[node, code]`, its code being that of the
+    feature of the node; a leaf leads to itself. A slot of -1 is not added up. With `grown` set to
+    a tree, only rows whose leaf in that tree is a child of the last split to look at (`child` 0,
+    perhaps 1) count. The overlaps of the second child have their slots after those of the first.
     """
 
     features: Ints  # the features to make histograms of
     roots: Ints
+    levels: Ints  # of splits in each tree, at most
     feature: Ints
-    left: Ints
-    right: Ints
-    tree: Ints  # the tree of each node
-    goes_left: NDArray[np.uint8]  # (nodes, CODES)
+    first: Ints  # the left child; the right one follows it
+    goes_right: NDArray[np.bool_]  # (nodes, CODES)
     value: Floats  # (nodes, outputs)
-    moved: NDArray[np.uint8]
-    delta: Floats  # (nodes, outputs)
+    child: Ints  # 0 or 1 for the children to look at, else -1
     full_slot: Ints
-    change_slot: Ints
+    overlap_slot: Ints
     root_slot: int  # slot of the histogram of all rows, or -1
     grown: int  # the tree that the last step split, or -1: all rows count
 
@@ -95,8 +96,9 @@ class Program:
         return 1 + max(self.root_slot, int(self.full_slot.max(initial=-1)))
 
     @property
-    def change_slots(self) -> int:
-        return 1 + int(self.change_slot.max(initial=-1))
+    def overlap_slots(self) -> int:
+        others = 1 + int(self.overlap_slot.max(initial=-1))
+        return others * (1 + int(self.child.max(initial=-1)))
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,7 @@ class Sums:
     """What one pass added up for one model. The sums of disjoint sets of rows add up."""
 
     full: Floats  # (slots, bins, channels)
-    change: Floats  # (slots, bins, outputs)
+    overlap: Floats  # (slots, bins)
     squares: Floats  # (1,) sum of w * r^2 over the rows that counted
 
     @classmethod
@@ -112,12 +114,12 @@ class Sums:
         size = layout.subset(program.features).size
         return cls(
             np.zeros((program.full_slots, size, layout.channels)),
-            np.zeros((program.change_slots, size, layout.outputs)),
+            np.zeros((program.overlap_slots, size)),
             np.zeros(1),
         )
 
     def arrays(self) -> tuple[Floats, Floats, Floats]:
-        return self.full, self.change, self.squares
+        return self.full, self.overlap, self.squares
 
     def add(self, other: Sums) -> None:
         for mine, theirs in zip(self.arrays(), other.arrays(), strict=True):
@@ -147,16 +149,14 @@ def accumulate(rows: Rows, program: Program, layout: Layout, sums: Sums) -> None
         *(_read_only(array) for array in inputs),
         part.offsets,
         program.roots,
+        program.levels,
         program.feature,
-        program.left,
-        program.right,
-        program.tree,
-        program.goes_left,
+        program.first,
+        program.goes_right,
         program.value,
-        program.moved,
-        program.delta,
+        program.child,
         program.full_slot,
-        program.change_slot,
+        program.overlap_slot,
         program.root_slot,
         program.grown,
         layout.counted,

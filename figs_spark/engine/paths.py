@@ -26,9 +26,8 @@ class Path:
     tree: Ints
     root: Ints  # (trees,)
     feature: Ints
-    left: Ints
-    right: Ints
-    goes_left: NDArray[np.uint8]  # (splits, CODES)
+    left: Ints  # the left child; the right one follows it
+    goes_right: NDArray[np.bool_]  # (splits, CODES)
     moves: Floats  # (splits, 2, outputs) what the left and the right child add
 
     @classmethod
@@ -47,8 +46,7 @@ class Path:
             root=np.array(growth.roots, np.int32),
             feature=np.array([n.split.feature for n in nodes if n.split], np.int32),
             left=np.array([n.left for n in nodes], np.int32),
-            right=np.array([n.right for n in nodes], np.int32),
-            goes_left=np.array([n.goes_left for n in nodes], np.uint8).reshape(-1, CODES),
+            goes_right=np.array([n.goes_right for n in nodes], bool).reshape(-1, CODES),
             moves=np.array(moves).reshape(-1, 2, outputs),
         )
 
@@ -64,9 +62,9 @@ class Path:
         for step in range(len(self)):
             tree = self.tree[step]
             here = np.flatnonzero(leaf[:, tree] == self.node[step])
-            left = self.goes_left[step][block_codes[here, self.feature[step]]] != 0
-            score[here] += np.where(left[:, None], self.moves[step, 0], self.moves[step, 1])
-            leaf[here, tree] = np.where(left, self.left[step], self.right[step])
+            right = self.goes_right[step][block_codes[here, self.feature[step]]]
+            score[here] += np.where(right[:, None], self.moves[step, 1], self.moves[step, 0])
+            leaf[here, tree] = self.left[step] + right
             yield score
 
 

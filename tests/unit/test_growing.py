@@ -134,18 +134,19 @@ def histograms_from_scratch(growth: Growth, data: Data) -> Sums:
         program,
         grown=-1,
         full_slot=slots,
-        change_slot=np.full_like(slots, -1),
+        overlap_slot=np.full_like(slots, -1),
         root_slot=root_slot,
     )
     return data.backend.accumulate([(growth.member, program)])[0]
 
 
-@given(data_sets(), limits())
+@given(data_sets(), limits(), st.integers(0, 8))
 @settings(max_examples=60, deadline=None)
 def test_incremental_histograms_equal_those_from_scratch(
-    data: Data, limits: dict[str, Any]
+    data: Data, limits: dict[str, Any], overlaps: int
 ) -> None:
     growth = data.growth(**limits)
+    growth._overlaps_kept = overlaps
     while not growth.done:
         growth.absorb(data.backend.accumulate([(0, growth.program())])[0])
         if growth.nodes:

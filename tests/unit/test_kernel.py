@@ -28,40 +28,44 @@ def random_program(random: np.random.Generator, layout: Layout, trees: int) -> P
     features = len(layout.widths)
     roots: list[int] = []
     tree: list[int] = []
-    left: list[int] = []
-    right: list[int] = []
+    first: list[int] = []
+    depth: list[int] = []
     for k in range(trees):
-        roots.append(len(left))
-        leaves = [len(left)]
-        tree, left, right = [*tree, k], [*left, -1], [*right, -1]
-        for _ in range(random.integers(0, 5)):
+        roots.append(len(first))
+        leaves = [len(first)]
+        tree, first, depth = [*tree, k], [*first, len(first)], [*depth, 0]
+        for _ in range(random.integers(0, 14)):
             node = leaves.pop(random.integers(len(leaves)))
-            left[node], right[node] = len(left), len(left) + 1
-            leaves += [left[node], right[node]]
-            tree, left, right = [*tree, k, k], [*left, -1, -1], [*right, -1, -1]
-    count = len(left)
+            children = [len(first), len(first) + 1]
+            first[node] = children[0]
+            leaves += children
+            tree, first = [*tree, k, k], [*first, *children]
+            depth += [depth[node] + 1] * 2
+    count = len(first)
+    is_leaf = np.array(first, int) == np.arange(count)
     grown = int(random.integers(-1, trees))
-    at = random.permutation(np.flatnonzero(np.array(left, int) < 0))
-    full, change = np.full(count, -1, np.int32), np.full(count, -1, np.int32)
+    at = random.permutation(np.flatnonzero(is_leaf))
+    full, overlap = np.full(count, -1, np.int32), np.full(count, -1, np.int32)
     asked = at[: random.integers(0, len(at) + 1)]
     full[asked] = np.arange(len(asked))
     if grown >= 0:
         others = [leaf for leaf in at if tree[leaf] != grown]
-        change[others] = np.arange(len(others))
+        overlap[others] = np.arange(len(others))
     chosen = random.choice(features, random.integers(1, features + 1), replace=False)
     return Program(
         features=np.sort(chosen).astype(np.int32),
         roots=np.array(roots, np.int32),
         feature=random.integers(0, features, count).astype(np.int32),
-        left=np.array(left, np.int32),
-        right=np.array(right, np.int32),
-        tree=np.array(tree, np.int32),
-        goes_left=random.integers(0, 2, (count, CODES)).astype(np.uint8),
+        levels=np.array(
+            [max(d for d, t in zip(depth, tree, strict=True) if t == k) for k in range(trees)],
+            np.int32,
+        ),
+        first=np.array(first, np.int32),
+        goes_right=(random.random((count, CODES)) < 0.5) & ~is_leaf[:, None],
         value=random.normal(size=(count, layout.outputs)),
-        moved=random.integers(0, 2, count).astype(np.uint8),
-        delta=random.normal(size=(count, layout.outputs)),
+        child=random.integers(-1, 2, count).astype(np.int32),
         full_slot=full,
-        change_slot=change,
+        overlap_slot=overlap,
         root_slot=len(asked) if random.random() < 0.5 else -1,
         grown=grown,
     )
@@ -75,11 +79,10 @@ def add_up_row_by_row(rows: Rows, program: Program, layout: Layout) -> Sums:
     ):
         leaves = []
         for node in program.roots:
-            while program.left[node] >= 0:
-                side = program.goes_left[node, codes[program.feature[node]]]
-                node = program.left[node] if side else program.right[node]
+            while program.first[node] != node:
+                node = program.first[node] + program.goes_right[node, codes[program.feature[node]]]
             leaves.append(node)
-        if count == 0 or (program.grown >= 0 and not program.moved[leaves[program.grown]]):
+        if count == 0 or (program.grown >= 0 and program.child[leaves[program.grown]] < 0):
             continue
         residual = target - sum(program.value[leaf] for leaf in leaves)
         sums.squares[0] += weight * residual @ residual
@@ -90,9 +93,10 @@ def add_up_row_by_row(rows: Rows, program: Program, layout: Layout) -> Sums:
         for leaf in leaves:
             if program.full_slot[leaf] >= 0:
                 sums.full[program.full_slot[leaf], bins] += added
-            if program.change_slot[leaf] >= 0:
-                moved_by = program.delta[leaves[program.grown]]
-                sums.change[program.change_slot[leaf], bins] -= weight * moved_by
+            if program.overlap_slot[leaf] >= 0:
+                child = program.child[leaves[program.grown]]
+                others = program.overlap_slot.max() + 1
+                sums.overlap[program.overlap_slot[leaf] + child * others, bins] += weight
     return sums
 
 
