@@ -11,7 +11,12 @@ from pyspark.sql.types import NumericType, StructField
 
 def column(name: str) -> Column:
     """A column by its name, whatever characters are in it."""
-    return F.col("`" + name.replace("`", "``") + "`")
+    return F.col(quoted(name))
+
+
+def quoted(name: str) -> str:
+    """The name as SQL takes it."""
+    return "`" + name.replace("`", "``") + "`"
 
 
 def field(dataset: DataFrame, name: str, param: str) -> StructField:

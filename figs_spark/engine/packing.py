@@ -33,7 +33,8 @@ from figs_spark.engine.histograms import Floats
 from figs_spark.engine.storage import stored
 from figs_spark.treesum import Feature
 
-SAMPLE_ROWS = 200_000
+SMALL_ROWS = 200_000  # a table with no more rows is packed in the driver
+SAMPLE_ROWS = 100_000  # that the bins of a larger one are made from
 SAMPLE_VALUES = 1 << 24  # at most this many numbers of the source come to the driver
 MANY = 1 << 20  # partitions, where their number is not known: more than there are cores
 HASHED_FEATURES = 8  # tell rows apart, when some are drawn
@@ -64,8 +65,15 @@ class Table:
         return "w" in self.frame.columns
 
     @property
+    def small(self) -> bool:
+        """Whether all rows may come to the driver as they are."""
+        return self.rows <= min(SMALL_ROWS, max(1, SAMPLE_VALUES // len(self.features)))
+
+    @property
     def sample_rows(self) -> int:
-        """How many rows the bins are made from; with no more than that, from all."""
+        """How many rows the bins are made from."""
+        if self.small:
+            return self.rows
         return min(SAMPLE_ROWS, max(1, SAMPLE_VALUES // len(self.features)))
 
     @property

@@ -109,8 +109,7 @@ def grow_all(
 def packed(table: Table, plan: Plan, weights: Weights) -> Iterator[tuple[Bins, Backend]]:
     """The rows packed where the mode says, with their bins; nothing stays when it ends."""
     if _in_driver(table, plan.mode):
-        small = table.rows <= table.sample_rows
-        bins, blocks = (pack_here if small else collect_packed)(table, plan.max_bins)
+        bins, blocks = (pack_here if table.small else collect_packed)(table, plan.max_bins)
         yield bins, DriverBackend(blocks, _layout(bins, table), weights)
         return
     partitions = compat.parallelism(table.frame.sparkSession)

@@ -21,37 +21,10 @@ from pyspark.sql.types import (
     StructField,
 )
 
+from figs_spark.engine.columns import column, field, listed, quoted
 from figs_spark.treesum import Feature
 
 OUTPUTS = ("predictionCol", "probabilityCol", "rawPredictionCol", "leafCol", "contributionsCol")
-
-
-def column(name: str) -> Column:
-    """A column by its name, whatever characters are in it."""
-    return F.col("`" + name.replace("`", "``") + "`")
-
-
-def field(dataset: DataFrame, name: str, param: str) -> StructField:
-    """The field of a column; an error that names the Param where there is none."""
-    found = [f for f in dataset.schema.fields if f.name == name]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise ValueError(f"{len(found)} columns are called '{name}' ({param}). Rename all but one.")
-    raise ValueError(
-        f"Column '{name}' ({param}) is not in the DataFrame, which has "
-        f"{_some(dataset.columns)}. Set {param} to a column that is."
-    )
-
-
-def numeric_field(dataset: DataFrame, name: str, param: str) -> StructField:
-    found = field(dataset, name, param)
-    if not isinstance(found.dataType, NumericType):
-        raise ValueError(
-            f"Column '{name}' ({param}) has type {found.dataType.simpleString()}; a numeric type "
-            f"is needed. Cast it, or index text with StringIndexer."
-        )
-    return found
 
 
 @dataclass(frozen=True)
@@ -80,8 +53,8 @@ def read_inputs(dataset: DataFrame, stage: Any) -> Inputs:
     unknown = sorted(categorical - set(known))
     if unknown:
         raise ValueError(
-            f"categoricalCols names {_some(unknown)}, which are not among the {len(known)} "
-            f"features {_some(known)}. Name features only."
+            f"categoricalCols names {listed(unknown)}, which are not among the {len(known)} "
+            f"features {listed(known)}. Name features only."
         )
     features = tuple(
         Feature(f.name, ()) if f.name in categorical and f.categories is None else f
@@ -95,8 +68,10 @@ def _from_columns(dataset: DataFrame, names: Sequence[str]) -> Inputs:
         raise ValueError("featuresCols is an empty list. Name at least one column.")
     twice = sorted(name for name, times in Counter(names).items() if times > 1)
     if twice:
-        raise ValueError(f"featuresCols names {_some(twice)} more than once. Name each once.")
-    fields = [field(dataset, name, "featuresCols") for name in names]
+        raise ValueError(f"featuresCols names {listed(twice)} more than once. Name each once.")
+    times = Counter(dataset.columns)
+    known = {f.name: f for f in dataset.schema.fields if times[f.name] == 1}
+    fields = [known.get(name) or field(dataset, name, "featuresCols") for name in names]
     allowed = (NumericType, BooleanType, StringType)
     wrong = [f for f in fields if not isinstance(f.dataType, allowed)]
     if wrong:
@@ -164,7 +139,10 @@ def training_column(inputs: Inputs, features: Sequence[Feature]) -> Column:
     """All features as array<double>; text and truth values as positions in their categories."""
     if inputs.packed is not None:
         return inputs.packed
-    return as_numbers(features, [column(feature.name) for feature in features])
+    if any(inputs.is_text):
+        return as_numbers(features, [column(feature.name) for feature in features])
+    cells = (f"cast({quoted(feature.name)} as double)" for feature in features)
+    return F.expr(f"array({', '.join(cells)})")  # thousands of Columns would take half a minute
 
 
 def as_numbers(features: Sequence[Feature], cells: Sequence[Column]) -> Column:
@@ -234,8 +212,3 @@ def _wanted(feature: Feature) -> type[DataType]:
         if isinstance(feature.categories[0], str):
             return StringType
     return NumericType
-
-
-def _some(names: Sequence[str], most: int = 8) -> str:
-    shown = ", ".join(f"'{name}'" for name in names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

@@ -137,6 +137,7 @@ def test_bins_from_a_sample(
 ) -> None:
     """The sample misses most values of a feature that is mostly 0, and some of the few."""
     monkeypatch.setattr(packing, "SAMPLE_ROWS", 300)
+    monkeypatch.setattr(packing, "SMALL_ROWS", 300)
     expected = fitted(problem, patients, mode="driver")
     assert len(expected.splits) >= 3
     for mode, partitions in (("driver", 17), ("cluster", 3)):
@@ -165,6 +166,7 @@ def test_equal_rows_are_merged(
     expected = classifier.fit(few).treeSum
     assert len(expected.splits) == 4
     monkeypatch.setattr(packing, "SAMPLE_ROWS", sample_rows)
+    monkeypatch.setattr(packing, "SMALL_ROWS", sample_rows)
     caplog.set_level("INFO", "figs_spark")
     for mode in ("driver", "cluster"):
         caplog.clear()
@@ -269,6 +271,7 @@ def test_nothing_is_left_behind_where_packing_fails(
 ) -> None:
     """A sample of few rows has few categories; all rows have too many."""
     monkeypatch.setattr(packing, "SAMPLE_ROWS", 100)
+    monkeypatch.setattr(packing, "SMALL_ROWS", 100)
     frame = spark.range(3000).select((F.col("id") % 400).alias("code"), F.rand(0).alias("label"))
     cached = spark.sparkContext._jsc.getPersistentRDDs().size()
     for directory in (None, str(tmp_path)):
