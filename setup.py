@@ -30,7 +30,7 @@ setup(
         "plot": ["matplotlib"],
         "test": ["pytest", "chispa", "hypothesis", "matplotlib", *REFERENCES, *CONNECT],
         "dev": ["ruff", "mypy", "build"],
-        "bench": ["xgboost", "matplotlib", *REFERENCES],
+        "bench": ["xgboost", "pygam", "matplotlib", *REFERENCES],
     },
     classifiers=[
         "Development Status :: 3 - Alpha",

@@ -52,22 +52,20 @@ class Backend(ABC):
 
     def accumulate(self, programs: Programs) -> list[Sums]:
         """The histograms that the programs ask for, one per model of the batch."""
-        totals = [Sums.zeros(program, self.layout) for _, program in programs]
+        totals = [Sums.zeros(program) for _, program in programs]
         sizes = [sums.nbytes // 8 for sums in totals]
-        work = partial(add_blocks, programs=programs, layout=self.layout, weights=self.weights)
+        work = partial(add_blocks, programs=programs, weights=self.weights)
         flat = self.add_up(work, sum(sizes))
         for sums, part in zip(totals, np.split(flat, np.cumsum(sizes)[:-1]), strict=True):
             sums.fill(part)
         return totals
 
 
-def add_blocks(
-    blocks: Iterator[Block], programs: Programs, layout: Layout, weights: Weights
-) -> Floats:
-    totals = [Sums.zeros(program, layout) for _, program in programs]
+def add_blocks(blocks: Iterator[Block], programs: Programs, weights: Weights) -> Floats:
+    totals = [Sums.zeros(program) for _, program in programs]
     for block in blocks:
         for (member, program), sums in zip(programs, totals, strict=True):
-            accumulate(weights.rows(block, member), program, layout, sums)
+            accumulate(weights.rows(block, member), program, sums)
     return np.concatenate([sums.flat() for sums in totals])
 
 
@@ -89,20 +87,20 @@ class DriverBackend(Backend):
     def alone(self, member: int) -> OneModel:
         """The rows for one model of many, which then grow side by side."""
         blocks = chain.from_iterable(self.parts)
-        return OneModel([self.weights.rows(block, member) for block in blocks], self.layout)
+        return OneModel([self.weights.rows(block, member) for block in blocks])
 
 
 class OneModel:
     """Rows with the weights of one model, drawn once for all its passes; one thread."""
 
-    def __init__(self, rows: Sequence[Rows], layout: Layout):
-        self.rows, self.layout = rows, layout
+    def __init__(self, rows: Sequence[Rows]):
+        self.rows = rows
 
     def accumulate(self, programs: Programs) -> list[Sums]:
         ((_, program),) = programs
-        sums = Sums.zeros(program, self.layout)
+        sums = Sums.zeros(program)
         for rows in self.rows:
-            accumulate(rows, program, self.layout, sums)
+            accumulate(rows, program, sums)
         return [sums]
 
 

@@ -59,7 +59,7 @@ class Block:
     first: int
     codes: NDArray[np.uint8]  # (rows, features)
     target: NDArray[Any]  # (rows,) uint8 or float64
-    weight: Floats | None = None  # (rows,)
+    weight: Floats | None = None  # (rows,); (rows, models) where each model has its own
     held: NDArray[np.uint8] | None = None  # the model that does not train on the row
     count: Floats | None = None  # how many equal rows of the input the row stands for
     ids: NDArray[np.int64] | None = None  # what random weights are drawn by, instead of numbers
@@ -116,6 +116,8 @@ def _block(record: dict[str, Any], target: Target) -> Block:
     }
     rows = len(arrays["target"])
     arrays["codes"] = arrays["codes"].reshape(rows, -1)
+    if len(arrays.get("weight", ())) > rows:
+        arrays["weight"] = arrays["weight"].reshape(rows, -1)
     return Block(record["first"].as_py(), **arrays)
 
 

@@ -125,7 +125,7 @@ class Growth:
     @property
     def histogram_bytes(self) -> int:
         """What the histograms of one step take, about, when the model is large."""
-        per_leaf = self.layout.subset(self._features).size * self.layout.channels * 8
+        per_leaf = self._cuts.layout.size * self.layout.channels * 8
         return per_leaf * ((self.settings.max_splits or 64) + 2)
 
     # What the next pass shall add up
@@ -153,6 +153,7 @@ class Growth:
         value = np.array([node.value for node in self.nodes]).reshape(count, self.layout.outputs)
         return Program(
             features=self._features,
+            layout=self._cuts.layout,
             roots=np.array(self.roots, np.int32),
             levels=np.array(self._levels, np.int32),
             feature=np.array([n.split.feature if n.split else 0 for n in self.nodes], np.int32),

@@ -79,6 +79,7 @@ class Program:
     """
 
     features: Ints  # the features to make histograms of
+    layout: Layout  # of these histograms
     roots: Ints
     levels: Ints  # of splits in each tree, at most
     feature: Ints
@@ -110,11 +111,11 @@ class Sums:
     squares: Floats  # (1,) sum of w * r^2 over the rows that counted
 
     @classmethod
-    def zeros(cls, program: Program, layout: Layout) -> Sums:
-        size = layout.subset(program.features).size
+    def zeros(cls, program: Program) -> Sums:
+        layout = program.layout
         return cls(
-            np.zeros((program.full_slots, size, layout.channels)),
-            np.zeros((program.overlap_slots, size)),
+            np.zeros((program.full_slots, layout.size, layout.channels)),
+            np.zeros((program.overlap_slots, layout.size)),
             np.zeros(1),
         )
 
@@ -139,15 +140,15 @@ class Sums:
             array[...] = part.reshape(array.shape)
 
 
-def accumulate(rows: Rows, program: Program, layout: Layout, sums: Sums) -> None:
+def accumulate(rows: Rows, program: Program, sums: Sums) -> None:
     """Add these rows to `sums`."""
     run: Any = kernel.accumulate if jit.available() else kernel.accumulate_plain
-    part = layout.subset(program.features)
-    bins = rows.codes if part is layout else np.take(rows.codes, program.features, axis=1)
+    every = rows.codes.shape[1] == len(program.features)
+    bins = rows.codes if every else np.take(rows.codes, program.features, axis=1)
     inputs = (rows.codes, bins, rows.target, rows.weight, rows.count)
     run(
         *(_read_only(array) for array in inputs),
-        part.offsets,
+        program.layout.offsets,
         program.roots,
         program.levels,
         program.feature,
@@ -159,7 +160,7 @@ def accumulate(rows: Rows, program: Program, layout: Layout, sums: Sums) -> None
         program.overlap_slot,
         program.root_slot,
         program.grown,
-        layout.counted,
+        program.layout.counted,
         *sums.arrays(),
     )
 

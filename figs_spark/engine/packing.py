@@ -48,8 +48,9 @@ class Table:
     """What the engine trains on.
 
     `frame` has the columns x (array<double>, null or NaN is missing), y (double) and, where there
-    are any, w (double, > 0), held (int, the model that does not train on the row, else 255), id
-    (bigint, what random weights are drawn by) and n (how many equal rows the row stands for).
+    are any, w (double, > 0; or array<double>, each >= 0, one for each of `weights` models), held
+    (int, the model that does not train on the row, else 255), id (bigint, what random weights are
+    drawn by) and n (how many equal rows the row stands for).
     A feature with categories () is numeric and categorical: its values are found here.
     """
 
@@ -59,6 +60,7 @@ class Table:
     rows: int
     partitions: int
     mergeable: bool = True  # whether equal rows may become one; not where each is drawn by itself
+    weights: int = 0  # of a row, where each model has its own
 
     @property
     def weighted(self) -> bool:
@@ -78,7 +80,8 @@ class Table:
 
     @property
     def packed_bytes(self) -> int:
-        return self.rows * (len(self.features) + (1 if self.target.classes else 8))
+        row = len(self.features) + (1 if self.target.classes else 8) + 8 * self.weights
+        return self.rows * row
 
     @property
     def block_rows(self) -> int:
@@ -244,7 +247,10 @@ def _block(
     def numbers(name: str, dtype: Any) -> Any:
         if name not in columns.schema.names:
             return None
-        return columns.column(name).to_numpy(zero_copy_only=False).astype(dtype, copy=False)
+        column = columns.column(name)
+        if pa.types.is_list(column.type):
+            return to_table(column, len(column[0]))
+        return column.to_numpy(zero_copy_only=False).astype(dtype, copy=False)
 
     return Block(
         first=first,

@@ -5,7 +5,7 @@ Rows that do not train a model may judge it: they are held from it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -30,11 +30,14 @@ class Weights(Protocol):
 
 @dataclass(frozen=True)
 class OwnWeights:
-    """Each row has its own weight, the same in every model that it is not held from."""
+    """Each row has its own weight, the same in every model that it is not held from; or one for
+    each model."""
 
     target: Target
 
     def rows(self, block: Block, member: int) -> Rows:
+        if block.weight is not None and block.weight.ndim == 2:
+            block = replace(block, weight=np.ascontiguousarray(block.weight[:, member]))
         return _rows(block, self.target, None if block.held is None else block.held != member)
 
     def held_rows(self, block: Block, member: int) -> Rows:

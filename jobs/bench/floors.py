@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from figs_spark.engine.backends import ClusterBackend
 from figs_spark.engine.blocks import from_records
 from figs_spark.engine.growing import Growth, Settings, grow
-from figs_spark.engine.histograms import Layout, Program, Sums, accumulate
+from figs_spark.engine.histograms import Program, Sums, accumulate
 from figs_spark.engine.packing import Table
 from figs_spark.engine.training import Plan, packed
 from figs_spark.engine.weights import OwnWeights, Weights
@@ -129,7 +129,6 @@ def kernel_passes(
         processes=processes,
         files=sorted(map(str, folder.glob("*.parquet"))),
         program=program,
-        layout=backend.layout,
         weights=backend.weights,
     )
     with ProcessPoolExecutor(processes, context, _set_barrier, (together,)) as pool:
@@ -150,7 +149,6 @@ def _time_passes(
     processes: int,
     files: Sequence[str],
     program: Program,
-    layout: Layout,
     weights: Weights,
 ) -> list[tuple[float, float]]:
     """In a process of its own: its share of the blocks in memory, then passes over them."""
@@ -159,10 +157,10 @@ def _time_passes(
     parts = [weights.rows(block, 0) for block in blocks]
     stamps = []
     for _ in range(1 + KERNEL_PASSES):  # the first one compiles
-        sums = Sums.zeros(program, layout)
+        sums = Sums.zeros(program)
         _together.wait(PATIENCE)
         start = time.perf_counter()
         for rows in parts:
-            accumulate(rows, program, layout, sums)
+            accumulate(rows, program, sums)
         stamps.append((start, time.perf_counter()))
     return stamps[1:]

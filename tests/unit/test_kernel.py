@@ -51,9 +51,10 @@ def random_program(random: np.random.Generator, layout: Layout, trees: int) -> P
     if grown >= 0:
         others = [leaf for leaf in at if tree[leaf] != grown]
         overlap[others] = np.arange(len(others))
-    chosen = random.choice(features, random.integers(1, features + 1), replace=False)
+    chosen = np.sort(random.choice(features, random.integers(1, features + 1), replace=False))
     return Program(
-        features=np.sort(chosen).astype(np.int32),
+        features=chosen.astype(np.int32),
+        layout=layout.subset(chosen.tolist()),
         roots=np.array(roots, np.int32),
         feature=random.integers(0, features, count).astype(np.int32),
         levels=np.array(
@@ -71,9 +72,9 @@ def random_program(random: np.random.Generator, layout: Layout, trees: int) -> P
     )
 
 
-def add_up_row_by_row(rows: Rows, program: Program, layout: Layout) -> Sums:
-    sums = Sums.zeros(program, layout)
-    offsets = layout.subset(program.features).offsets.astype(int)
+def add_up_row_by_row(rows: Rows, program: Program) -> Sums:
+    sums = Sums.zeros(program)
+    offsets = program.layout.offsets.astype(int)
     for codes, target, weight, count in zip(
         rows.codes, rows.target, rows.weight, rows.count, strict=True
     ):
@@ -86,7 +87,7 @@ def add_up_row_by_row(rows: Rows, program: Program, layout: Layout) -> Sums:
             continue
         residual = target - sum(program.value[leaf] for leaf in leaves)
         sums.squares[0] += weight * residual @ residual
-        added = [*(weight * residual), weight] + [count] * layout.counted
+        added = [*(weight * residual), weight] + [count] * program.layout.counted
         bins = offsets[:-1] + codes[program.features]
         if program.root_slot >= 0:
             sums.full[program.root_slot, bins] += added
@@ -114,12 +115,12 @@ def test_both_kernels_equal_plain_loops(
 ) -> None:
     layout = Layout(tuple(random.integers(2, 7, features)), outputs, counted)
     rows, program = random_rows(random, count, layout), random_program(random, layout, trees)
-    expected = add_up_row_by_row(rows, program, layout)
+    expected = add_up_row_by_row(rows, program)
     for numba in ("1", "0"):
-        found = Sums.zeros(program, layout)
+        found = Sums.zeros(program)
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("FIGS_SPARK_NUMBA", numba)
-            accumulate(rows, program, layout, found)
+            accumulate(rows, program, found)
         for mine, theirs in zip(found.arrays(), expected.arrays(), strict=True):
             np.testing.assert_allclose(mine, theirs, rtol=1e-12, atol=1e-12)
 
@@ -129,9 +130,9 @@ def test_more_rows_than_a_chunk() -> None:
     layout = Layout((256, 3), 1, True)
     rows = random_rows(random, 2 * kernel.CHUNK + 5, layout)
     program = random_program(random, layout, 2)
-    found = Sums.zeros(program, layout)
-    accumulate(rows, program, layout, found)
-    expected = add_up_row_by_row(rows, program, layout)
+    found = Sums.zeros(program)
+    accumulate(rows, program, found)
+    expected = add_up_row_by_row(rows, program)
     for mine, theirs in zip(found.arrays(), expected.arrays(), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-9)
 
@@ -140,10 +141,10 @@ def test_sums_survive_being_flat() -> None:
     random = np.random.default_rng(1)
     layout = Layout((3, 4), 2, True)
     program = random_program(random, layout, 3)
-    sums = Sums.zeros(program, layout)
+    sums = Sums.zeros(program)
     for array in sums.arrays():
         array += random.normal(size=array.shape)
-    again = Sums.zeros(program, layout)
+    again = Sums.zeros(program)
     again.fill(sums.flat())
     for mine, theirs in zip(again.arrays(), sums.arrays(), strict=True):
         np.testing.assert_array_equal(mine, theirs)
