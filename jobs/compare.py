@@ -35,6 +35,7 @@ from figs_spark import (
 )
 
 LABEL = "label"
+COLUMNS = ["data", "classification", "split", "model", "score", "seconds"]
 GAM_VALUES = 1_500_000  # beyond it one fit takes minutes
 
 log = logging.getLogger("compare")
@@ -125,11 +126,8 @@ def read(spark: SparkSession, path: Path) -> DataSet:
 
 def compare(spark: SparkSession, options: argparse.Namespace) -> pd.DataFrame:
     """One row per data set, split and model: score and seconds."""
-    paths = sorted(Path(options.data).glob("*.parquet"))
-    if not paths:
-        raise SystemExit(f"compare.py: no *.parquet in {options.data}")
     records = []
-    for path in paths:
+    for path in sorted(Path(options.data).glob("*.parquet")):
         if options.only and path.stem not in options.only:
             continue
         data = read(spark, path)
@@ -148,8 +146,7 @@ def compare(spark: SparkSession, options: argparse.Namespace) -> pd.DataFrame:
                 records.append((data.name, data.classification, seed, name, score, seconds))
             train.unpersist()
             test.unpersist()
-    columns = ["data", "classification", "split", "model", "score", "seconds"]
-    return pd.DataFrame(records, columns=columns)
+    return pd.DataFrame(records, columns=COLUMNS)
 
 
 def tables(results: pd.DataFrame) -> str:
@@ -174,13 +171,19 @@ def _markdown(table: pd.DataFrame) -> str:
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="compare.py", description="Compare how models predict.")
     parser.add_argument("--data", required=True, help="folder with Parquet files")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="these files alone")
     parser.add_argument("--splits", type=int, default=6, help="random splits (%(default)s)")
     parser.add_argument("--output", default="build/compare", help="folder (%(default)s)")
-    options = parser.parse_args(arguments)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = parser().parse_args(arguments)
+    if not any(Path(options.data).glob("*.parquet")):
+        raise SystemExit(f"compare.py: no *.parquet in {options.data}")
     logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     log.setLevel(logging.INFO)
     spark = SparkSession.builder.appName("figs_spark compare").getOrCreate()

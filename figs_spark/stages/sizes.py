@@ -14,7 +14,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegralType
 
-from figs_spark.stages.inputs import column, field
+from figs_spark.engine.columns import column, field
+from figs_spark.pictures.axes import pyplot
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,10 +56,8 @@ class SizePath:
 
     def plot(self, ax: Any = None) -> Any:
         """The loss against the number of splits, with both picks; returns the matplotlib axes."""
-        import matplotlib.pyplot as plt
-
         if ax is None:
-            ax = plt.figure(figsize=(6, 4), layout="constrained").add_subplot()
+            ax = pyplot().figure(figsize=(6, 4), layout="constrained").add_subplot()
         table = self.table
         ax.errorbar(
             table.index,

@@ -1,13 +1,13 @@
 """The model as text: what `str(model)` prints, the conditions of a split, a table of rules.
 
-Text is for reading, so numbers are rounded (`number`, `_aligned`); JSON keeps the exact ones.
+Text is for reading, so numbers are rounded (`number`, `aligned`); JSON keeps the exact ones.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from figs_spark.treesum.nodes import Feature, Node, Split, TreeSum
@@ -23,15 +23,34 @@ def describe(model: TreeSum, title: str, outcome: str, outputs: Sequence[str] | 
 
     `outcome` ends the sentence "the sum is ...". `outputs` names the outputs where there are many.
     """
-    several = "s" if model.outputs > 1 else ""
+    lines = [f"{title}: {_size(model)}", *_instruction([model], outcome), ""]
+    return "\n".join([*lines, *_table(model, _output_names(model, outputs))])
+
+
+def describe_each(
+    models: Mapping[str, TreeSum], title: str, outcome: str, outputs: Sequence[str] | None = None
+) -> str:
+    """Models for different rows on one page; each has a heading that says which rows it is for."""
+    lines = [title, *_instruction(list(models.values()), outcome)]
+    for heading, model in models.items():
+        lines += ["", f"{heading}: {_size(model)}", ""]
+        lines += _table(model, _output_names(model, outputs))
+    return "\n".join(lines)
+
+
+def _size(model: TreeSum) -> str:
+    return f"{_count(len(model.trees), 'tree')}, {_count(len(model.splits), 'split')}"
+
+
+def _instruction(models: Sequence[TreeSum], outcome: str) -> list[str]:
+    several = "s" if models[0].outputs > 1 else ""
     lines = [
-        f"{title}: {_count(len(model.trees), 'tree')}, {_count(len(model.splits), 'split')}",
         f"Start at 0; in each tree follow the conditions to a leaf and add its value{several}; "
-        f"the sum is {outcome}.",
+        f"the sum is {outcome}."
     ]
-    if model.splits:
+    if any(model.splits for model in models):
         lines.append("Values in parentheses belong to nodes that are split further: not added.")
-    return "\n".join([*lines, "", *_table(model, _output_names(model, outputs))])
+    return lines
 
 
 def rules(model: TreeSum, outputs: Sequence[str] | None = None) -> pd.DataFrame:
@@ -54,16 +73,37 @@ def rules(model: TreeSum, outputs: Sequence[str] | None = None) -> pd.DataFrame:
 
 def condition(feature: Feature, split: Split, left: bool, shown: int | None = None) -> str:
     """What holds on one side of a split; of a long list of categories the first `shown`."""
+    text = _of_values(feature, split, left, shown)
+    takes_missing = split.missing_left == left and not _only_missing(feature, split, left)
+    return f"{text} or missing" if takes_missing else text
+
+
+def question(feature: Feature, split: Split, shown: int | None = None) -> tuple[str, bool, str]:
+    """A split as a question: the text, whether yes goes left, and the answer that a missing value
+    counts as ("yes" or "no"; "" where the question is about missing values).
+
+    It asks for the side that is told without a negation; a boolean feature by its name alone.
+    """
+    if _only_missing(feature, split, split.missing_left):
+        return _of_values(feature, split, split.missing_left, shown), split.missing_left, ""
+    left = split.threshold is not None or split.listed_left
+    text = _of_values(feature, split, left, shown)
+    if _is_boolean(feature) and split.categories and len(split.categories) == 1:
+        left = split.listed_left == split.categories[0]
+        text = _quoted(feature.name)
+    return text, left, "yes" if split.missing_left == left else "no"
+
+
+def _of_values(feature: Feature, split: Split, left: bool, shown: int | None) -> str:
+    """The condition of one side, without a word on where else missing goes."""
     name = _quoted(feature.name)
     if _only_missing(feature, split, left):
         return f"{name} is missing"
     if _only_missing(feature, split, not left):
         return f"{name} is not missing"
     if split.threshold is not None:
-        text = f"{name} {'<=' if left else '>'} {number(split.threshold)}"
-    else:
-        text = f"{name} {_membership(feature, split, left, shown)}"
-    return f"{text} or missing" if split.missing_left == left else text
+        return f"{name} {'<=' if left else '>'} {number(split.threshold)}"
+    return f"{name} {_membership(feature, split, left, shown)}"
 
 
 def number(value: float) -> str:
@@ -123,8 +163,8 @@ def _leaves(
 
 def _table(model: TreeSum, outputs: Sequence[str]) -> list[str]:
     nodes = [node for tree in model.trees for node in tree.walk()]
-    value = _aligned([v for node in nodes for v in node.value], sign="+")
-    weight = _aligned([node.weight for node in nodes if not _unweighted(node)])
+    value = aligned([v for node in nodes for v in node.value], sign="+")
+    weight = aligned([node.weight for node in nodes if not _unweighted(node)])
 
     def cells(node: Node) -> list[str]:
         values = [f"({value(v)})" if node.split else f"{value(v)} " for v in node.value]
@@ -161,17 +201,17 @@ def _justified(row: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join([first.ljust(widths[0]), *cells]).rstrip()
 
 
-def _aligned(values: Sequence[float], sign: str = "") -> Callable[[float], str]:
+def aligned(values: Sequence[float], sign: str = "", digits: int = 4) -> Callable[[float], str]:
     """A format with one number of decimals for all the values.
 
-    Enough for two significant digits of the smallest and four of the largest, but for no more
-    than six of the largest; whole numbers need none.
+    Enough for `digits` significant digits of the largest and two fewer of the smallest, but for no
+    more than `digits` + 2 of the largest; whole numbers need none.
     """
     sizes = [abs(v) for v in values if v != 0 and math.isfinite(v)]
     if all(size.is_integer() and size < 1e15 for size in sizes):
         return lambda value: f"{value + 0.0:{sign},.0f}"
     largest, smallest = (math.floor(math.log10(size)) for size in (max(sizes), min(sizes)))
-    decimals = max(0, min(max(1 - smallest, 3 - largest), 5 - largest))
+    decimals = max(0, digits + min(max(-3 - smallest, -1 - largest), 1 - largest))
     if largest >= 15 or decimals > 9:
         return lambda value: f"{value:{sign}.3e}"
     return lambda value: f"{round(value, decimals) + 0.0:{sign},.{decimals}f}"

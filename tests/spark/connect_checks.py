@@ -23,8 +23,20 @@ from pyspark.ml.evaluation import BinaryClassificationEvaluator, RegressionEvalu
 from pyspark.ml.feature import StringIndexer, VectorAssembler
 from pyspark.ml.tuning import CrossValidator, CrossValidatorModel, ParamGridBuilder
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
-from figs_spark import FIGSClassificationModel, FIGSClassifier, FIGSRegressor
+from figs_spark import (
+    BaggedFIGSClassificationModel,
+    BaggedFIGSClassifier,
+    FIGSClassificationModel,
+    FIGSClassifier,
+    FIGSRegressor,
+    SensitivitySpecificityEvaluator,
+    auc,
+    operating_points,
+    roc_curve,
+)
+from figs_spark.clinical import levels
 from figs_spark.treesum.serialization import to_dict
 from tests.spark.patients import FEATURES, patients, strangers, with_vector
 
@@ -141,6 +153,72 @@ def sizes_are_cross_validated(df: DataFrame, models: Models, path: str) -> None:
     assert loaded.bestModel.treeSum == model.bestModel.treeSum
 
 
+def folds_are_grown_together(df: DataFrame, models: Models, path: str) -> None:
+    estimator = FIGSRegressor(featuresCols=FEATURES, labelCol="days", maxSplits=4)
+    path_of_sizes = estimator.crossValidatePath(df, numFolds=3)
+    assert path_of_sizes.table.index.tolist() == [0, 1, 2, 3, 4]
+    assert path_of_sizes.best > 0
+
+
+def an_ensemble_is_grown(df: DataFrame, models: Models, path: str) -> None:
+    columns = {"featuresCols": FEATURES, "labelCol": "died"}
+    for mode in ("driver", "cluster"):
+        bagged = BaggedFIGSClassifier(
+            **columns, numEstimators=3, maxSplits=2, idCol="id", oobScore=True, mode=mode
+        )
+        model = bagged.fit(df.withColumn("id", F.monotonically_increasing_id()))
+        assert 0 < model.oobScore <= 1
+        model.write().overwrite().save(path)
+        loaded = BaggedFIGSClassificationModel.load(path)
+        rows = loaded.transform(df).collect()
+        table = [[row[name] for name in FEATURES] for row in rows]
+        expected = model.predictProbability(table).tolist()
+        assert [row["probability"].tolist() for row in rows] == expected
+
+
+def an_operating_point_is_kept(df: DataFrame, models: Models, path: str) -> None:
+    model = models["two classes, cluster"].copy().setOperatingPoint(sensitivity=0.9, on=df)
+    model.save(path)
+    loaded = FIGSClassificationModel.load(path)
+    assert loaded.operatingPoint == model.operatingPoint
+    rows = loaded.transform(df).where("died = 1").select("prediction").collect()
+    found = sum(row[0] for row in rows) / len(rows)
+    assert 0.9 <= found == loaded.operatingPoint.sensitivity
+
+
+def scores_are_judged(df: DataFrame, models: Models, path: str) -> None:
+    scored = models["two classes, cluster"].transform(df)
+    table = operating_points(scored, (0.9,), labelCol="died", weightCol="weight", groupCol="hurt")
+    assert table["hurt"].tolist() == ["all", False, True, None]
+    area = auc(scored, labelCol="died")["auc"][0]
+    judge = BinaryClassificationEvaluator(labelCol="died", numBins=0)
+    assert abs(area - judge.evaluate(scored)) < 1e-12
+    before, levels.LEVELS = levels.LEVELS, 20
+    try:
+        merged = roc_curve(df, labelCol="died", scoreCol="days")
+    finally:
+        levels.LEVELS = before
+    assert 20 < len(merged) <= levels.FEWEST + 1
+
+
+def the_evaluator_tunes(df: DataFrame, models: Models, path: str) -> None:
+    estimator = FIGSClassifier(featuresCols=FEATURES, labelCol="died", classWeight={1: 3})
+    validator = CrossValidator(
+        estimator=estimator,
+        estimatorParamMaps=ParamGridBuilder().addGrid(estimator.maxSplits, [0, 3]).build(),
+        evaluator=SensitivitySpecificityEvaluator(labelCol="died", minSensitivity=0.7),
+        numFolds=2,
+        seed=0,
+    )
+    model: Any = validator.fit(df)
+    assert model.avgMetrics[0] == 0 < model.avgMetrics[1]
+    assert model.bestModel.numSplits == 3
+    validator.save(path)
+    loaded: Any = CrossValidator.load(path)
+    assert loaded.getEvaluator().getMinSensitivity() == 0.7
+    assert loaded.getEstimator().getClassWeight() == {1: 3.0}
+
+
 def bad_input_is_named(df: DataFrame, models: Models, path: str) -> None:
     for label, message in (("none", r"'none' \(labelCol\) is not in"), ("site", "has type string")):
         with pytest.raises(ValueError, match=message):
@@ -155,6 +233,11 @@ CHECKS: tuple[Check, ...] = (
     an_estimator_is_saved_in_a_thread,
     a_pipeline_is_saved,
     sizes_are_cross_validated,
+    folds_are_grown_together,
+    an_ensemble_is_grown,
+    an_operating_point_is_kept,
+    scores_are_judged,
+    the_evaluator_tunes,
     bad_input_is_named,
 )
 
