@@ -36,7 +36,7 @@ from figs_spark import (
 
 LABEL = "label"
 COLUMNS = ["data", "classification", "split", "model", "score", "seconds"]
-GAM_VALUES = 1_500_000  # beyond it one fit takes minutes
+GAM_COST = 10_000_000  # rows times features squared: beyond it one fit takes minutes
 
 log = logging.getLogger("compare")
 
@@ -83,10 +83,10 @@ def gam(data: DataSet, train: DataFrame, test: DataFrame) -> float:
     from pygam import LinearGAM, LogisticGAM
     from sklearn.metrics import r2_score, roc_auc_score
 
+    if train.count() * len(data.features) ** 2 > GAM_COST:
+        return np.nan
     fitted: Any = train.toPandas()
     judged: Any = test.toPandas()
-    if fitted[data.features].size > GAM_VALUES:
-        return np.nan
     kind = LogisticGAM if data.classification else LinearGAM
     model = kind().fit(fitted[data.features].to_numpy(), fitted[LABEL].to_numpy())
     values = judged[data.features].to_numpy()

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 from pyspark.errors import AnalysisException
 from pyspark.ml import Pipeline, PipelineModel
+from pyspark.ml.classification import GBTClassifier
 from pyspark.ml.evaluation import BinaryClassificationEvaluator, RegressionEvaluator
 from pyspark.ml.feature import StringIndexer, VectorAssembler
 from pyspark.ml.tuning import CrossValidator, CrossValidatorModel, ParamGridBuilder
@@ -31,9 +32,11 @@ from figs_spark import (
     FIGSClassificationModel,
     FIGSClassifier,
     FIGSRegressor,
+    GFIGSClassificationModel,
+    GFIGSClassifier,
     SensitivitySpecificityEvaluator,
-    auc,
     operating_points,
+    roc_auc,
     roc_curve,
 )
 from figs_spark.clinical import levels
@@ -190,7 +193,7 @@ def scores_are_judged(df: DataFrame, models: Models, path: str) -> None:
     scored = models["two classes, cluster"].transform(df)
     table = operating_points(scored, (0.9,), labelCol="died", weightCol="weight", groupCol="hurt")
     assert table["hurt"].tolist() == ["all", False, True, None]
-    area = auc(scored, labelCol="died")["auc"][0]
+    area = roc_auc(scored, labelCol="died")["auc"][0]
     judge = BinaryClassificationEvaluator(labelCol="died", numBins=0)
     assert abs(area - judge.evaluate(scored)) < 1e-12
     before, levels.LEVELS = levels.LEVELS, 20
@@ -219,6 +222,38 @@ def the_evaluator_tunes(df: DataFrame, models: Models, path: str) -> None:
     assert loaded.getEstimator().getClassWeight() == {1: 3.0}
 
 
+def groups_have_their_models(df: DataFrame, models: Models, path: str) -> None:
+    band = F.when(F.coalesce("age", F.lit(50.0)) + 5 * F.col("visits") > 65, "old")
+    rows = df.withColumn("band", band.otherwise("young"))
+    estimator = GFIGSClassifier(
+        featuresCols=FEATURES,
+        labelCol="died",
+        groupCol="band",
+        maxSplits=3,
+        membershipExcludeCols=["age"],
+        membershipFolds=2,
+        unseenGroup="mixture",
+        mode="cluster",
+    )
+    model = Pipeline(stages=[estimator]).fit(rows)
+    model.save(f"{path}/pipeline")
+    loaded: Any = PipelineModel.load(f"{path}/pipeline").stages[0]
+    found: Any = model.stages[0]
+    assert str(loaded) == str(found)
+    assert loaded.membershipCoefficients.equals(found.membershipCoefficients)
+    new = rows.union(rows.withColumn("band", F.lit(None).cast("string")))
+    expected = found.transform(new).select("probability").collect()
+    assert loaded.transform(new).select("probability").collect() == expected
+    found.write().overwrite().save(f"{path}/pipeline")
+    assert GFIGSClassificationModel.load(f"{path}/pipeline").groups == ("old", "young")
+    with pytest.raises(Exception, match=r"'band' .* is null, which no training row had"):
+        found.setUnseenGroup("error").transform(new).collect()
+    boosted = estimator.setMembershipEstimator(GBTClassifier(maxIter=2)).setMembershipFolds(0)
+    boosted.save(f"{path}/estimator")
+    again = GFIGSClassifier.load(f"{path}/estimator").fit(rows)
+    assert type(again.membershipModel).__name__ == "GBTClassificationModel"
+
+
 def bad_input_is_named(df: DataFrame, models: Models, path: str) -> None:
     for label, message in (("none", r"'none' \(labelCol\) is not in"), ("site", "has type string")):
         with pytest.raises(ValueError, match=message):
@@ -238,6 +273,7 @@ CHECKS: tuple[Check, ...] = (
     an_operating_point_is_kept,
     scores_are_judged,
     the_evaluator_tunes,
+    groups_have_their_models,
     bad_input_is_named,
 )
 
