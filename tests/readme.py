@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from figs_spark import BaggedFIGSClassifier, FIGSClassifier, FIGSRegressor
+from figs_spark import BaggedFIGSClassifier, FIGSClassifier, FIGSRegressor, GFIGSClassifier
 from figs_spark.stages.params import Declared
 
 README = Path(__file__).parent.parent / "README.md"
@@ -20,6 +20,9 @@ def param_table() -> str:
     other = [item for item in BaggedFIGSClassifier.declared if item not in FIGSClassifier.declared]
     lines += ["", "Bagging-FIGS has no `validationIndicatorCol`, `leafCol` and `contributionsCol`."]
     lines += ["What it has besides, or with another default:", "", *_table(other, set())]
+    grouping = [item for item in GFIGSClassifier.declared if item not in FIGSClassifier.declared]
+    lines += ["", "G-FIGS has no `validationIndicatorCol`. What it has besides:", ""]
+    lines += _table(grouping, set())
     return "\n".join(lines) + "\n"
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -19,7 +19,7 @@ from figs_spark.engine.growing import Growth, Settings, grow
 from figs_spark.engine.histograms import Floats, Layout
 from figs_spark.engine.packing import Table, collect_packed, pack_here, packed_on_cluster
 from figs_spark.engine.paths import OUT_OF_BAG_SUMS, Path, held_losses, out_of_bag_sums
-from figs_spark.engine.weights import BootstrapWeights, OwnWeights, Weights
+from figs_spark.engine.weights import BootstrapWeights, OwnWeights, PerturbedWeights, Weights
 from figs_spark.treesum import TreeSum
 
 AUTO_BYTES = 256 << 20  # packed rows that mode "auto" keeps in the driver
@@ -84,6 +84,20 @@ def train_bagged(
         paths = [Path.of(growth) for growth in growths]
         work = partial(out_of_bag_sums, paths=paths, weights=weights)
         return models, backend.add_up(work, OUT_OF_BAG_SUMS)
+
+
+def train_perturbed(
+    table: Table,
+    plan: Plan,
+    weights: PerturbedWeights,
+    progress: Callable[[int], None] = lambda models: None,
+) -> list[TreeSum]:
+    """Grow all models once for every perturbation of the rows, as one batch."""
+    table = replace(table, mergeable=False)
+    with packed(table, plan, weights) as (bins, backend):
+        members = range(len(weights.perturbations) * weights.models)
+        growths = plan.growths(bins, backend.layout, table.target, members)
+        return grow_all(growths, backend, progress)
 
 
 def grow_all(

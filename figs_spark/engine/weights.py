@@ -75,6 +75,39 @@ class BootstrapWeights:
         return np.searchsorted(_poisson_cdf(self.rate), draw, "right").astype(np.float64)
 
 
+@dataclass(frozen=True)
+class Perturbation:
+    """What is done to the rows before models are grown again."""
+
+    flip: float = 0.0  # share of the rows, drawn at random, whose label of two is swapped
+    bootstrap: bool = False  # whether rows are drawn with replacement
+
+
+@dataclass(frozen=True)
+class PerturbedWeights:
+    """The same models on perturbed rows: perturbation k trains model m as member k * models + m."""
+
+    target: Target
+    perturbations: tuple[Perturbation, ...]
+    models: int
+    seed: int
+
+    def rows(self, block: Block, member: int) -> Rows:
+        number, model = divmod(member, self.models)
+        perturbation = self.perturbations[number]
+        rows, ids = OwnWeights(self.target).rows(block, model), _ids(block)
+        if perturbation.flip:
+            swapped = uniform(ids, self.seed, number) < perturbation.flip
+            rows = replace(rows, target=np.where(swapped[:, None], 1 - rows.target, rows.target))
+        if perturbation.bootstrap:
+            times = BootstrapWeights(self.target, self.seed).times(ids, number)
+            rows = replace(rows, weight=rows.weight * times, count=rows.count * times)
+        return rows
+
+    def held_rows(self, block: Block, member: int) -> Rows:
+        return OwnWeights(self.target).held_rows(block, member % self.models)
+
+
 def _ids(block: Block) -> NDArray[np.int64]:
     if block.ids is not None:
         return block.ids

@@ -13,23 +13,26 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from figs_spark.engine.blocks import Target
+from figs_spark.engine.columns import column, field
 from figs_spark.engine.compat import table_udf
 from figs_spark.engine.ensembles import Ensemble
 from figs_spark.engine.paths import probabilities
 from figs_spark.engine.training import train_bagged
 from figs_spark.engine.weights import BootstrapWeights
+from figs_spark.pictures.ensemble import SHOWN, draw_importances
+from figs_spark.pictures.shapes import Drawing
+from figs_spark.pictures.svg import to_html
+from figs_spark.pictures.trees import draw_model
 from figs_spark.stages import params
 from figs_spark.stages.checks import Checked, check
 from figs_spark.stages.classification import ClassificationOutputs, ThresholdParams
+from figs_spark.stages.drawing import DrawnModel
 from figs_spark.stages.estimator import Growing, progress_bar
-from figs_spark.stages.inputs import as_numbers, column, field
+from figs_spark.stages.inputs import as_numbers
 from figs_spark.stages.params import with_signature
 from figs_spark.stages.regression import RegressionOutputs
-from figs_spark.stages.scoring import ScoringModel
 from figs_spark.treesum import Feature, TreeSum
 from figs_spark.treesum.serialization import from_dict, to_dict
-
-SHOWN = 10  # features in the printed ensemble
 
 OUTPUTS = (params.PREDICTION_COL,)
 GROWING = (
@@ -66,7 +69,7 @@ CLASSIFICATION = (
 )
 
 
-class BaggedModel(ScoringModel):
+class BaggedModel(DrawnModel):
     """The mean of its members' predictions."""
 
     def __init__(self, **values: Any) -> None:
@@ -110,21 +113,39 @@ class BaggedModel(ScoringModel):
         return dataset.withColumn(outputCol, held).drop(f"{self.uid}_features")
 
     def __str__(self) -> str:
-        splits = [len(member.splits) for member in self.members]
         shares = self.featureImportances.toArray()
         order = [j for j in np.argsort(-shares, kind="stable")[:SHOWN] if shares[j] > 0]
         width = max((len(self.featureNames[j]) for j in order), default=0)
         lines = [
-            f"{type(self).__name__}: the mean of {self.numMembers} members, "
-            f"{np.mean(splits):.1f} splits each; predicts {self._outcome()}",
+            f"{type(self).__name__}: {self._kind}; predicts {self._outcome()}",
             "Features by their share of the gain:",
             *(f"    {self.featureNames[j]:<{width}}  {shares[j]:.3f}" for j in order),
         ]
-        if self.oobScore is not None:
-            lines.append(f"{self._score_name} out of bag: {self.oobScore:.4f}")
-        return "\n".join(lines)
+        return "\n".join([*lines, *self._judgement])
 
     _score_name: str
+
+    @property
+    def _kind(self) -> str:
+        splits = [len(member.splits) for member in self.members]
+        return f"the mean of {self.numMembers} members, {np.mean(splits):.1f} splits each"
+
+    @property
+    def _judgement(self) -> list[str]:
+        if self.oobScore is None:
+            return []
+        return [f"{self._score_name} out of bag: {self.oobScore:.4f}"]
+
+    def _drawing(self, width: float) -> Drawing:
+        notes = "; ".join([self._kind.capitalize(), *self._judgement]) + "."
+        shares = self.featureImportances.toArray().tolist()
+        return draw_importances(self._subject(), notes, self.featureNames, shares)
+
+    def _repr_html_(self) -> str:
+        """The features that matter, and one member to look at."""
+        heading = f"Member 1 of {self.numMembers}"
+        member = draw_model(self.members[0], self._labels(), heading=heading)
+        return to_html(self._drawing(member.width), member)
 
     # Scoring
 

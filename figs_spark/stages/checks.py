@@ -12,16 +12,10 @@ from pyspark.sql.types import BooleanType
 
 from figs_spark.engine.binning import TooManyCategories
 from figs_spark.engine.blocks import Target
+from figs_spark.engine.columns import column, field, numeric_field
 from figs_spark.engine.packing import Table
-from figs_spark.stages.inputs import (
-    Inputs,
-    check_outputs,
-    column,
-    field,
-    numeric_field,
-    read_inputs,
-    training_column,
-)
+from figs_spark.stages.inputs import Inputs, check_outputs, read_inputs, training_column
+from figs_spark.stages.params import class_weight
 from figs_spark.treesum import Feature
 
 MAX_CLASSES = 255  # a class is stored in one byte
@@ -52,8 +46,8 @@ def check(dataset: DataFrame, stage: Any, classification: bool, **extra: Column)
     _check_rows(total, stage, inputs)
     classes = _check_classes(rows, total, stage, dataset) if classification else 0
     features = _with_text(dataset, inputs, total, stage.getOrDefault("maxBins"))
-    if classes and stage.getOrDefault("classWeight") == "balanced":
-        weight = _balanced(rows, label, weight)
+    if classes and (factors := _class_factors(rows, stage, classes)):
+        weight = _times(factors, label, weight)
     frame = dataset if weight is None else dataset.where(weight > 0)
     columns = [training_column(inputs, features).alias("x"), label.alias("y")]
     if weight is not None:
@@ -254,12 +248,34 @@ def _class_names(dataset: DataFrame, stage: Any, classes: int) -> tuple[str, ...
     return names if names and len(names) == classes else None
 
 
-def _balanced(rows: Sequence[Row], label: Column, weight: Column | None) -> Column:
-    """The weight times a factor per class that makes the total weight of all classes equal."""
+def _class_factors(rows: Sequence[Row], stage: Any, classes: int) -> dict[int, float]:
+    """What `classWeight` multiplies the weight of each class by; a class that is not in it by 1."""
+    rule, label = class_weight(stage.getOrDefault("classWeight")), stage.getOrDefault("labelCol")
     own = {int(row["class"]): row["weight"] for row in rows if row["weight"] > 0}
+    if isinstance(rule, dict):
+        unknown = sorted(set(rule) - set(range(classes)))
+        if unknown:
+            raise ValueError(
+                f"classWeight names the label {unknown[0]}, and column '{label}' (labelCol) has "
+                f"the {classes} classes 0 to {classes - 1}. Name these only."
+            )
+        return rule
+    if rule == "inverse":
+        if classes > 2:
+            raise ValueError(
+                f"classWeight 'inverse' is for two classes, and column '{label}' (labelCol) has "
+                f"{classes}. Use 'balanced', or give a factor for each label."
+            )
+        return {1: own[0] / own[1]}
+    if rule == "balanced":
+        return {k: sum(own.values()) / (len(own) * total) for k, total in own.items()}
+    return {}
+
+
+def _times(factors: dict[int, float], label: Column, weight: Column | None) -> Column:
     factor = F.lit(1.0)
-    for k, total in own.items():
-        factor = F.when(label == k, sum(own.values()) / (len(own) * total)).otherwise(factor)
+    for k, value in factors.items():
+        factor = F.when(label == k, value).otherwise(factor)
     return factor if weight is None else weight * factor
 
 

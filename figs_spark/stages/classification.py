@@ -15,8 +15,8 @@ from pyspark.sql import functions as F
 from figs_spark.stages import params
 from figs_spark.stages.estimator import FIGSEstimator
 from figs_spark.stages.model import FIGSModel
+from figs_spark.stages.operating import WithOperatingPoint
 from figs_spark.stages.params import DeclaredParams, with_signature
-from figs_spark.stages.scoring import ScoringModel
 
 DECLARED = (
     *params.INPUTS,
@@ -65,7 +65,7 @@ class ThresholdParams(DeclaredParams):
             )
 
 
-class ClassificationOutputs(ThresholdParams, ScoringModel):
+class ClassificationOutputs(ThresholdParams, WithOperatingPoint):
     """Classes come out.
 
     Two classes: the score, clipped to [0, 1], is the probability of class 1. More: one score per

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 from pyspark.ml import Estimator
 from pyspark.ml.base import _FitMultipleIterator
+from pyspark.ml.param import Params
 from pyspark.sql import DataFrame
 from tqdm.auto import tqdm
 
@@ -47,17 +49,23 @@ class Growing(DeclaredParams, Persistent, Estimator[Any]):
         return Plan(settings, get("mode"), get("maxBins"), get("workDir"))
 
 
-class FIGSEstimator(Growing):
-    """Grows one FIGS model. Sizes are nested, so one fit serves every `maxSplits`."""
+class NestedSizes(Growing):
+    """Sizes are nested, so one fit serves every `maxSplits`."""
 
-    _model_class: type[FIGSModel]
+    @abstractmethod
+    def _grow(self, dataset: DataFrame) -> tuple[Any, Any]:
+        """Grow up to `maxSplits`: the path of all models of that size and below."""
 
-    def _fit(self, dataset: DataFrame) -> FIGSModel:
+    @abstractmethod
+    def _model(self, checked: Any, trained: Any) -> Any:
+        """Of what was grown, the model of at most `maxSplits`."""
+
+    def _fit(self, dataset: DataFrame) -> Any:
         return self._model(*self._grow(dataset))
 
     def fitMultiple(
         self, dataset: DataFrame, paramMaps: Sequence[Any]
-    ) -> Iterator[tuple[int, FIGSModel]]:
+    ) -> Iterator[tuple[int, Any]]:
         """Models for several param maps; those that differ in `maxSplits` only share one fit."""
         estimators = [self.copy(extra) for extra in paramMaps]
         paths: dict[str, _SharedPath] = {}
@@ -65,10 +73,27 @@ class FIGSEstimator(Growing):
             path = paths.setdefault(estimator._all_but_size(), _SharedPath(dataset))
             path.estimators.append(estimator)
 
-        def fit_one(index: int) -> FIGSModel:
+        def fit_one(index: int) -> Any:
             return paths[estimators[index]._all_but_size()].model(estimators[index])
 
         return _FitMultipleIterator(fit_one, len(estimators))
+
+    def _all_but_size(self) -> str:
+        values = {p.name: v for p, v in self.extractParamMap().items() if p.name != "maxSplits"}
+        return repr(sorted((name, _shown(value)) for name, value in values.items()))
+
+
+def _shown(value: Any) -> str:
+    """A Param's value as text that tells it from others; copies of a stage share their uid."""
+    if not isinstance(value, Params):
+        return repr(value)
+    return repr((value, sorted((p.name, repr(v)) for p, v in value.extractParamMap().items())))
+
+
+class FIGSEstimator(NestedSizes):
+    """Grows one FIGS model."""
+
+    _model_class: type[FIGSModel]
 
     def crossValidatePath(
         self, dataset: DataFrame, numFolds: int = 5, foldCol: str | None = None
@@ -94,12 +119,7 @@ class FIGSEstimator(Growing):
         table = size_table(held, full.model.losses, checked.table.rows)
         return SizePath(table, whole._model(checked, full))
 
-    def _all_but_size(self) -> str:
-        values = {p.name: v for p, v in self.extractParamMap().items() if p.name != "maxSplits"}
-        return repr(sorted(values.items()))
-
     def _grow(self, dataset: DataFrame) -> tuple[Checked, Trained]:
-        """Grow up to `maxSplits`: the path of all models of that size and below."""
         self._check_params()
         checked = check(dataset, self, self._classification)
         self._check_params(checked.table.target.classes)
@@ -128,11 +148,11 @@ class _SharedPath:
 
     def __init__(self, dataset: DataFrame):
         self.dataset = dataset
-        self.estimators: list[FIGSEstimator] = []
+        self.estimators: list[NestedSizes] = []
         self.lock = threading.Lock()
-        self.grown: tuple[Checked, Trained] | None = None
+        self.grown: tuple[Any, Any] | None = None
 
-    def model(self, estimator: FIGSEstimator) -> FIGSModel:
+    def model(self, estimator: NestedSizes) -> Any:
         with self.lock:
             if self.grown is None:
                 sizes = [e.getOrDefault("maxSplits") for e in self.estimators]

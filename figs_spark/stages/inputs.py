@@ -105,16 +105,17 @@ def _from_one_column(dataset: DataFrame, name: str) -> Inputs:
     return Inputs(features, (False,) * len(features), packed, (name,))
 
 
-def packed_column(found: StructField) -> Column:
+def packed_column(found: StructField, param: str = "featuresCol") -> Column:
     """A vector or array column as array<double>."""
     kind, given = found.dataType, column(found.name)
     if isinstance(kind, VectorUDT):
         return F.when(given.isNotNull(), vector_to_array(given))
     if isinstance(kind, ArrayType) and isinstance(kind.elementType, NumericType):
         return given.cast("array<double>")
+    scalars = ", or name scalar columns in featuresCols" if param == "featuresCol" else ""
     raise ValueError(
-        f"Column '{found.name}' (featuresCol) has type {kind.simpleString()}; a vector or an array "
-        f"of numbers is needed. Use VectorAssembler, or name scalar columns in featuresCols."
+        f"Column '{found.name}' ({param}) has type {kind.simpleString()}; a vector or an array "
+        f"of numbers is needed. Use VectorAssembler{scalars}."
     )
 
 

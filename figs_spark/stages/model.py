@@ -1,4 +1,4 @@
-"""A fitted sum of trees: what is in it, its text, its scores as native Columns, saving."""
+"""A fitted sum of trees: what is in it, its text and picture, its scores as Columns, saving."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ from pyspark.ml.linalg import DenseVector, Vectors
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from figs_spark.stages.scoring import ScoringModel
+from figs_spark.engine.blocks import Target
+from figs_spark.engine.paths import probabilities
+from figs_spark.pictures.explanation import Explanation, explain
+from figs_spark.pictures.shapes import Drawing
+from figs_spark.pictures.trees import draw_model
+from figs_spark.stages.drawing import DrawnModel
 from figs_spark.treesum import Feature, Node, TreeSum
 from figs_spark.treesum.expressions import contribution_columns, leaf_columns, score_columns
 from figs_spark.treesum.serialization import from_dict, to_dict
@@ -23,7 +28,7 @@ if TYPE_CHECKING:
 NOT_FITTED = TreeSum((), (Node((0.0,), 0, 0.0),), (0.0,), (0.0,))
 
 
-class FIGSModel(ScoringModel):
+class FIGSModel(DrawnModel):
     """A fitted sum of trees."""
 
     def __init__(self, **params: Any) -> None:
@@ -94,6 +99,20 @@ class FIGSModel(ScoringModel):
     @property
     def toDebugString(self) -> str:
         return str(self)
+
+    def explain(self, row: Any) -> Explanation:
+        """What each tree adds for one row, and by which conditions: a waterfall in a notebook.
+
+        `row` is a dict, a Spark Row, a pandas Series, or an array or vector with the values in the
+        order of `featureNames`; None and NaN are missing.
+        """
+        cells = self._cells(row)
+        scores, _ = self._scores(cells)
+        prediction = probabilities(scores, Target(self._classes))[0]
+        return explain(self.treeSum, self._labels(), cells, prediction)
+
+    def _drawing(self, width: float) -> Drawing:
+        return draw_model(self.treeSum, self._labels(), width)
 
     # Scoring
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -168,6 +168,22 @@ def _within(value: Any, low: float, high: float) -> Any:
     return value
 
 
+def class_weight(value: Any) -> str | dict[int, float]:
+    """A rule, or factors by label; in JSON the labels are texts."""
+    if not isinstance(value, Mapping):
+        return choice("none", "balanced", "inverse")(value)
+    found: dict[int, float] = {}
+    for label, factor in value.items():
+        try:
+            known = integer(0)(float(label))
+        except (TypeError, ValueError):
+            raise ValueError(f"labels are the integers 0, 1, ..., got {label!r}") from None
+        if not number(0)(factor) > 0:
+            raise ValueError(f"the label {known} needs a factor above 0, got {factor!r}")
+        found[known] = float(factor)
+    return found
+
+
 def subset_strategy(value: Any) -> str:
     """all, sqrt, log2, onethird, auto, a share in (0, 1] or a number of features."""
     found = str(value)
@@ -229,7 +245,10 @@ RAW_PREDICTION_COL = Declared(
     "rawPredictionCol", "rawPrediction", text, "output: vector with the score of each class"
 )
 THRESHOLD = Declared(
-    "threshold", 0.5, number(0, 1), "two classes: predict 1 where its probability is above this"
+    "threshold",
+    0.5,
+    number(-1, 1),
+    "two classes: predict 1 where its probability is above this; below 0: always",
 )
 THRESHOLDS = Declared(
     "thresholds",
@@ -240,8 +259,10 @@ THRESHOLDS = Declared(
 CLASS_WEIGHT = Declared(
     "classWeight",
     "none",
-    choice("none", "balanced"),
-    "'balanced' gives all classes the same total weight",
+    class_weight,
+    "'balanced' gives all classes the same total weight; 'inverse', of two classes, multiplies the "
+    "weight of class 1 by the ratio of negatives to positives; {label: factor}: factors of your "
+    "own, 1 for a label that is not named",
 )
 LEAF_COL = Declared("leafCol", "", text, "output: vector with the leaf in each tree; '' for none")
 CONTRIBUTIONS_COL = Declared(

@@ -13,7 +13,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from figs_spark.engine.blocks import Target
-from figs_spark.stages.inputs import check_outputs, column, scoring_columns, with_scoring_array
+from figs_spark.engine.columns import column
+from figs_spark.stages.inputs import check_outputs, scoring_columns, with_scoring_array
 from figs_spark.stages.params import DeclaredParams
 from figs_spark.stages.persistence import Persistent
 from figs_spark.treesum import Feature
@@ -54,6 +55,10 @@ class ScoringModel(DeclaredParams, Persistent, Model):
     @abstractmethod
     def _raw_scores(self, values: Any) -> np.ndarray:
         """The same without Spark, (rows, outputs)."""
+
+    @abstractmethod
+    def truncate(self, k: int) -> Any:
+        """The model as it was after its first k splits."""
 
     def _details(self, features: Sequence[Column]) -> dict[str, Column]:
         """Further output columns by name."""

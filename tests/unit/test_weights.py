@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from figs_spark.engine.blocks import Block, Target
+from figs_spark.engine.blocks import Block, Target, from_records, to_record
 from figs_spark.engine.weights import BootstrapWeights, OwnWeights
 
 TARGET = Target(0)
@@ -70,3 +70,14 @@ def test_rows_weigh_nothing_in_the_model_of_their_fold() -> None:
     weights = OwnWeights(TARGET)
     assert weights.rows(block(0, 4, held=held), 1).weight.tolist() == [1, 0, 0, 1]
     assert weights.held_rows(block(0, 4, held=held), 1).weight.tolist() == [0, 1, 1, 0]
+
+
+def test_each_model_may_have_its_own_weights() -> None:
+    given = np.array([[0.5, 1.0], [0.0, 2.0], [0.25, 0.0]])
+    (packed,) = from_records([to_record(block(0, 3, weight=given))], TARGET)
+    for rows in (block(0, 3, weight=given), packed):
+        for member in (0, 1):
+            found = OwnWeights(TARGET).rows(rows, member)
+            assert found.weight.tolist() == given[:, member].tolist()
+            assert found.count.tolist() == (given[:, member] > 0).tolist()
+            assert found.weight.flags.c_contiguous

@@ -1,0 +1,77 @@
+"""The command `figs-spark`, and what every job has around it: settings, a session, an exit code.
+
+figs-spark train --config conf/train.yaml --model.maxSplits 8 --overwrite
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+from figs_spark.app.errors import DONE, EXIT_CODES, UNEXPECTED, JobError
+
+JOBS = {
+    "make-registry": "generate a trauma registry whose true risk is known",
+    "train": "fit a model to a table, print it, judge it on held-out rows, save it",
+    "score": "add a model's predictions to a table, once or as a stream",
+    "evaluate": "judge scores as clinicians do, overall and by group",
+}
+
+log = logging.getLogger("figs_spark")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """`figs-spark JOB ...`; returns the exit code."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    listed = "\n".join(f"  {name:<15} {text}" for name, text in JOBS.items())
+    parser = argparse.ArgumentParser(
+        prog="figs-spark",
+        description=f"Interpretable sums of trees on Spark.\n\njobs:\n{listed}",
+        epilog="`figs-spark JOB --help` lists the keys of a job.\n\n" + EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("job", choices=JOBS, metavar="JOB")
+    name = parser.parse_args(arguments[:1]).job
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    return run(name, arguments[1:], f"figs-spark {name}")
+
+
+def run(name: str, arguments: Sequence[str], prog: str) -> int:
+    """Run a job; what it refuses ends in a message on stderr, without a traceback."""
+    from figs_spark.app.options import read_settings
+
+    logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
+    log.setLevel(logging.INFO)
+    job = import_module(f"figs_spark.app.{name.replace('-', '_')}")
+    try:
+        settings = read_settings(job.SETTINGS, prog, arguments)
+        job.check(settings)
+        with _session(name) as spark:
+            job.run(spark, settings)
+    except JobError as error:
+        print(f"{prog}: {error}", file=sys.stderr)
+        return error.exit_code
+    except Exception:
+        log.exception("%s failed", prog)
+        return UNEXPECTED
+    return DONE
+
+
+@contextmanager
+def _session(name: str) -> Iterator[Any]:
+    """A Spark session; one that was there before (Databricks, a notebook) is left running."""
+    from pyspark.sql import SparkSession
+
+    before = SparkSession.getActiveSession()
+    spark = before or SparkSession.builder.appName(f"figs_spark {name}").getOrCreate()
+    try:
+        yield spark
+    finally:
+        if before is None:
+            spark.stop()

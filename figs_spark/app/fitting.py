@@ -1,0 +1,109 @@
+"""Fitting with the number of splits and the threshold chosen on the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from figs_spark.app.config import Settings, key
+from figs_spark.app.errors import UNFIT_INPUT
+from figs_spark.app.estimators import estimator_class
+from figs_spark.app.splitting import TRAIN, VALIDATION
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+IS_VALIDATION = "figs_spark_validation"
+SENSITIVITY = "operatingPoint.sensitivity"
+CROSS_VALIDATED = ("best", "smallest", "bic")
+
+
+@dataclass(frozen=True)
+class Size:
+    """How the number of splits is chosen, up to the Param maxSplits."""
+
+    choose: Literal["fixed", "validation", "best", "smallest", "bic"] = key(
+        "fixed",
+        "fixed: maxSplits; validation: the smallest loss on validation rows; by cross-validation: "
+        "best, the smallest loss, smallest, within one standard error of it, or bic",
+    )
+    folds: int = key(5, "of the cross-validation; split.group stays whole", low=2, high=250)
+
+
+@dataclass(frozen=True)
+class Operating:
+    """The threshold of a model of two classes."""
+
+    sensitivity: float | None = key(
+        None, "the best specificity at this or more, on validation rows", low=0, high=1
+    )
+
+
+@dataclass(frozen=True)
+class Fitted:
+    model: Any
+    size: dict[str, Any]
+    sizes: pd.DataFrame | None  # the loss of every size
+
+
+def check_fitting(settings: Settings[Any]) -> None:
+    """Refuse choices that contradict one another."""
+    values = settings.given
+    chosen, split = values.size.choose, values.split
+    validates = split.column is not None or (len(split.fractions) == 3 and split.fractions[1] > 0)
+    if chosen != "fixed" and values.kind != "figs":
+        raise settings.error("size.choose", f"'{chosen}' is for kind figs, not {values.kind}.")
+    remedy = "Give the second of split.fractions a share, or name a split.column."
+    if chosen == "validation" and not validates:
+        raise settings.error("size.choose", f"there are no validation rows. {remedy}")
+    if values.operatingPoint.sensitivity is None:
+        return
+    if not validates:
+        raise settings.error(SENSITIVITY, f"there are no validation rows. {remedy}")
+    if values.task == "regression":
+        raise settings.error(SENSITIVITY, "an operating point is for two classes.")
+
+
+def fit(
+    parts: dict[str, DataFrame], settings: Settings[Any], features: list[str], task: str
+) -> Fitted:
+    """Raises what the estimator raises: TypeError or ValueError for data that do not fit."""
+    values = settings.given
+    params = dict(values.model, labelCol=values.label, featuresCols=features)
+    if values.weight:
+        params["weightCol"] = values.weight
+    estimator = estimator_class(values.kind, task)(**params)
+    chosen = values.size.choose
+    if chosen in CROSS_VALIDATED:
+        fitted = _cross_validated(estimator, parts[TRAIN], settings)
+    elif chosen == "validation":
+        both = parts[TRAIN].withColumn(IS_VALIDATION, F.lit(False))
+        both = both.union(parts[VALIDATION].withColumn(IS_VALIDATION, F.lit(True)))
+        model = estimator.setValidationIndicatorCol(IS_VALIDATION).fit(both)
+        fitted = Fitted(model, {"choose": chosen, "splits": model.numSplits}, model.summary)
+    else:
+        model = estimator.fit(parts[TRAIN])
+        fitted = Fitted(model, {"choose": chosen}, getattr(model, "summary", None))
+    if values.operatingPoint.sensitivity is not None:
+        _set_operating_point(fitted.model, parts[VALIDATION], settings)
+    return fitted
+
+
+def _cross_validated(estimator: Any, rows: DataFrame, settings: Settings[Any]) -> Fitted:
+    size, group = settings.given.size, settings.given.split.group
+    path = estimator.crossValidatePath(rows, numFolds=size.folds, foldCol=group)
+    choices = {name: getattr(path, name) for name in CROSS_VALIDATED}
+    splits = choices[size.choose]
+    size_found = {"choose": size.choose, "splits": splits, "folds": size.folds, "choices": choices}
+    return Fitted(path.model.truncate(splits), size_found, path.table.reset_index())
+
+
+def _set_operating_point(model: Any, rows: DataFrame, settings: Settings[Any]) -> None:
+    wanted, weight = settings.given.operatingPoint.sensitivity, settings.given.weight
+    if getattr(model, "numClasses", 0) != 2:
+        message = "an operating point is for two classes, and this label has other values."
+        raise settings.error(SENSITIVITY, message, UNFIT_INPUT)
+    model.setOperatingPoint(sensitivity=wanted, on=rows, weightCol=weight)

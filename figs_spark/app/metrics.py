@@ -1,0 +1,116 @@
+"""How good predictions are, as numbers by name: of two classes, of more, of an amount."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from figs_spark.clinical.curves import Levels, OperatingPoint, Z
+from figs_spark.clinical.scored import Scored
+from figs_spark.engine.columns import column
+
+BINARY, CLASSES, AMOUNT = "binary", "classes", "amount"  # kinds of outcome
+
+
+def outcome(model: Any) -> str:
+    """The kind of outcome that a model predicts."""
+    classes = getattr(model, "numClasses", 0)
+    return AMOUNT if classes == 0 else BINARY if classes == 2 else CLASSES
+
+
+def of_levels(levels: Levels) -> dict[str, Any]:
+    """What a score of two classes is worth, whatever the threshold."""
+    area, error = levels.auc()
+    low, high = np.clip([area - Z * error, area + Z * error], 0, 1).tolist()
+    positives = float(levels.positives.sum())
+    return {
+        "rows": int(levels.rows.sum()),
+        "positives": positives,
+        "auc": area,
+        "aucLow": low,
+        "aucHigh": high,
+        "brier": levels.brier(),
+    }
+
+
+def at_threshold(levels: Levels, threshold: float) -> dict[str, float]:
+    """What happens where class 1 is predicted above the threshold, with 95% intervals."""
+    over = levels.low > threshold
+    counts = {
+        "tp": levels.positives[over],
+        "fp": levels.negatives[over],
+        "tn": levels.negatives[~over],
+        "fn": levels.positives[~over],
+    }
+    p, n = levels.positive_squares, levels.negative_squares
+    squares = tuple(float(s.sum()) for s in (p[over], n[over], n[~over], p[~over]))
+    sums: dict[str, Any] = {name: float(weights.sum()) for name, weights in counts.items()}
+    row = OperatingPoint(math.nan, threshold, squares=squares, **sums).row()  # type: ignore[arg-type]
+    return {name: value for name, value in row.items() if name != "level"}
+
+
+def of_binary(
+    scored: DataFrame, label: str, score: str, weight: str | None, threshold: float | None = None
+) -> dict[str, Any]:
+    """The metrics of two classes, from one aggregation."""
+    levels = Scored(scored, label, score, weight).overall()
+    return of_levels(levels) | ({} if threshold is None else at_threshold(levels, threshold))
+
+
+def by_group(
+    scored: DataFrame,
+    kind: str,
+    label: str,
+    weight: str | None,
+    group: str | None = None,
+    prediction: str = "prediction",
+) -> list[dict[str, Any]]:
+    """The metrics of more classes, or of an amount: of all rows, or one entry per group."""
+    y, predicted = column(label).cast("double"), column(prediction).cast("double")
+    w = F.lit(1.0) if weight is None else column(weight).cast("double")
+    sums = _right(y, predicted, w) if kind == CLASSES else _errors(y, predicted, w)
+    keys = [] if group is None else [column(group).alias("group")]
+    found = scored.groupBy(*keys).agg(F.count(F.lit(1)).alias("rows"), *sums).collect()
+    rows = [row.asDict() for row in found]
+    return sorted(rows, key=lambda row: (row.get("group") is None, row.get("group")))
+
+
+def _right(y: Column, predicted: Column, w: Column) -> list[Column]:
+    return [(F.sum(F.when(y == predicted, w).otherwise(0.0)) / F.sum(w)).alias("accuracy")]
+
+
+def _errors(y: Column, predicted: Column, w: Column) -> list[Column]:
+    mean = F.sum(w * y) / F.sum(w)
+    squared = F.sum(w * (y - predicted) * (y - predicted)) / F.sum(w)
+    variance = F.sum(w * y * y) / F.sum(w) - mean * mean
+    return [
+        (1 - squared / F.when(variance > 0, variance)).alias("r2"),
+        F.sqrt(squared).alias("rmse"),
+        (F.sum(w * F.abs(y - predicted)) / F.sum(w)).alias("mae"),
+        (F.sum(w * (predicted - y)) / F.sum(w)).alias("bias"),
+    ]
+
+
+def judge(model: Any, rows: DataFrame, label: str, weight: str | None) -> dict[str, Any]:
+    """The metrics of a model on these rows."""
+    get, kind = model.getOrDefault, outcome(model)
+    if kind != BINARY:
+        scored = model.transform(rows)
+        return by_group(scored, kind, label, weight, prediction=get("predictionCol"))[0]
+    threshold = None if get("thresholds") else get("threshold")
+    return of_binary(model.transform(rows), label, get("probabilityCol"), weight, threshold)
+
+
+def plain(value: Any) -> Any:
+    """As JSON takes it: NaN and infinity are null."""
+    if isinstance(value, dict):
+        return {str(name): plain(inner) for name, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(inner) for inner in value]
+    if isinstance(value, (float, np.floating)):
+        return float(value) if math.isfinite(value) else None
+    return int(value) if isinstance(value, np.integer) else value

@@ -1,0 +1,118 @@
+"""Where a job's results go: never over others unasked, and in place only when complete.
+
+On the local file system (also a mounted one) a job writes to a hidden folder beside the target,
+which gets the target's name at the end; a job that fails leaves nothing. The DataFrame API cannot
+rename in stores that only Spark reaches (HDFS, S3, ...): there Spark's own committer writes to the
+target, whose files `_SUCCESS` (a table) or `metadata` (a model) come last.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import unquote, urlparse
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+
+from figs_spark.app.config import Settings
+from figs_spark.app.errors import OUTPUT_EXISTS, WRONG_USAGE
+from figs_spark.app.tables import exists, require
+
+FileFormat = Literal["parquet", "csv", "json", "orc", "delta"]
+
+log = logging.getLogger("figs_spark")
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder to write to, by Spark under `path` or as small files."""
+
+    spark: SparkSession
+    path: str
+    local: bool
+    overwrite: bool
+
+    def write(self, name: str, text: str) -> None:
+        """A small text file; on a remote store a folder of that name with the text in one part."""
+        if self.local:
+            target = Path(local_path(self.path))
+            target.mkdir(parents=True, exist_ok=True)
+            (target / name).write_text(text, "utf-8")
+            return
+        frame = self.spark.createDataFrame([(text,)], "value string").coalesce(1)
+        frame.write.mode("overwrite" if self.overwrite else "error").text(f"{self.path}/{name}")
+
+    def table(self, rows: DataFrame, kind: str = "parquet") -> None:
+        """All of the folder is this table, written by the executors."""
+        header = {"header": "true"} if kind == "csv" else {}
+        mode = "overwrite" if self.overwrite else "error"
+        rows.write.format(kind).options(**header).mode(mode).save(self.path)
+
+    def draw(self, name: str, figure: Any) -> None:
+        """A figure of matplotlib as a picture."""
+        if not self.local:
+            log.warning("%s is left out: pictures are written to local folders only", name)
+            return
+        figure.savefig(Path(local_path(self.path)) / name, dpi=150)
+
+
+def check_output(spark: SparkSession, settings: Settings[Any]) -> str:
+    """The target, which must not exist unless it may be overwritten."""
+    path = require(settings, "output", "a path to write to").rstrip("/")
+    if not settings.overwrite and exists(spark, path):
+        message = f"'{path}' exists: choose another output, or pass --overwrite to replace it."
+        raise settings.error("output", message, OUTPUT_EXISTS)
+    here = Path.cwd().resolve()
+    if settings.overwrite and Path(local_path(path)).resolve() in (here, *here.parents):
+        raise settings.error("output", f"'{path}' holds the working directory.", WRONG_USAGE)
+    return path
+
+
+@contextmanager
+def appearing(spark: SparkSession, settings: Settings[Any]) -> Iterator[Folder]:
+    """A folder that becomes the output when the block ends, and vanishes when it fails."""
+    target = check_output(spark, settings)
+    parent, _, name = target.rpartition("/")
+    hidden = f"{parent + '/' if parent else ''}.{name}.{uuid.uuid4().hex[:8]}.incomplete"
+    if not _is_local(spark, hidden):
+        yield Folder(spark, target, False, settings.overwrite)
+        return
+    try:
+        yield Folder(spark, hidden, True, settings.overwrite)
+        _move(Path(local_path(hidden)), Path(local_path(target)))
+    finally:
+        shutil.rmtree(local_path(hidden), ignore_errors=True)
+
+
+def _move(new: Path, target: Path) -> None:
+    old = target.with_name(f"{new.name}.old")
+    if target.exists():
+        os.rename(target, old)
+    os.rename(new, target)
+    if old.is_dir():
+        shutil.rmtree(old, ignore_errors=True)
+    else:
+        old.unlink(missing_ok=True)
+
+
+def local_path(path: str) -> str:
+    """The path without the scheme `file`."""
+    return unquote(urlparse(path).path) if path.startswith("file:") else path
+
+
+def _is_local(spark: SparkSession, missing: str) -> bool:
+    """Whether Spark takes a path for one of the local file system; it says so where none is."""
+    try:
+        spark.read.format("binaryFile").load([missing, missing])
+    except AnalysisException as error:
+        return re.search(r"Path does not exist: file:", str(error)) is not None
+    return False

@@ -1,0 +1,237 @@
+"""Train: a table becomes a model, a page that shows it, and numbers that judge it.
+
+The output is a folder:
+
+    model/          the fitted stage; load it with its class, or name the folder in score.yaml
+    model.txt       the model as printed, model.svg as a picture
+    metrics.json    what was fitted, and how good it is on validation and test rows
+    sizes.csv       the loss after 0, 1, 2, ... splits, where the model is one sum of trees
+    settings.json   all settings, and how the rows were divided, by which `evaluate` finds test rows
+
+Without an input the rows are those of `figs_spark.datasets.trauma_registry`, whose true risk is
+known: the model's AUC is then shown next to the best one attainable.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import BooleanType
+
+from figs_spark import __version__, datasets
+from figs_spark.app.config import Settings, key, section
+from figs_spark.app.errors import UNFIT_INPUT, JobError
+from figs_spark.app.estimators import Kind, Task, check_params, columns_in_params, task_of
+from figs_spark.app.fitting import Fitted, Operating, Size, check_fitting, fit
+from figs_spark.app.metrics import BINARY, judge, of_binary, outcome, plain
+from figs_spark.app.outputs import Folder, appearing, check_output
+from figs_spark.app.splitting import (
+    TEST,
+    TRAIN,
+    VALIDATION,
+    Division,
+    Split,
+    check_split,
+    divide,
+)
+from figs_spark.app.tables import Input, filtered, only, read, require
+from figs_spark.engine.columns import column
+
+log = logging.getLogger("figs_spark")
+TRUE_RISK = "true_risk"
+
+
+@dataclass(frozen=True)
+class Train(Input):
+    """Fit a model to a table, print it, judge it on held-out rows, save it."""
+
+    rows: int = key(100_000, "rows to generate where there is no input", low=1)
+    label: str | None = key(None, "column to predict; needed with an input")
+    features: list[str] | None = key(None, "columns to predict by; default: all others")
+    exclude: list[str] = key([], "columns that are no features")
+    weight: str | None = key(None, "column with row weights")
+    reference: str | None = key(None, "column with another score, to be judged beside the model")
+    task: Task = key("auto", "auto: few whole numbers from 0 up, or truth values, are classes")
+    kind: Kind = key("figs", "one FIGS, Bagging-FIGS, or G-FIGS with one model per group")
+    model: dict[str, Any] = key({}, "Params of the estimator, by name")
+    split: Split = section(Split, "which rows train, validate and test")
+    size: Size = section(Size, "how many splits")
+    operatingPoint: Operating = section(Operating, "the threshold")
+    output: str | None = key(None, "folder for model and metrics; without it nothing is saved")
+
+
+SETTINGS = Train
+
+
+def check(settings: Settings[Train]) -> None:
+    """What can be refused before Spark starts."""
+    values = settings.given
+    if values.input is not None:
+        require(settings, "label", "the column to predict")
+    if settings.overwrite and values.output is None:
+        raise settings.error("--overwrite", "needs an output, the folder to replace.")
+    check_split(settings)
+    check_params(settings)
+    check_fitting(settings)
+
+
+def run(spark: SparkSession, settings: Settings[Train]) -> None:
+    if settings.given.output is not None:
+        check_output(spark, settings)
+    data, settings = load(spark, settings)
+    division = divide(data, settings.given.split)
+    features, data = columns(data, settings, division)
+    task = task_of(data, settings)
+    if settings.dry_run:
+        print(plan(data, settings, features, task))
+        return
+    if settings.given.output is None:
+        train(data, settings, features, task, division)
+        return
+    with appearing(spark, settings) as folder:
+        save(folder, settings, division, *train(data, settings, features, task, division))
+    print(f"Saved to {settings.given.output}")
+
+
+def load(spark: SparkSession, settings: Settings[Train]) -> tuple[DataFrame, Settings[Train]]:
+    """The rows; settings of the generated ones are filled in."""
+    values = settings.given
+    if values.input is not None:
+        return read(spark, settings), settings
+    group = values.split.group or (None if values.split.column else "patient_id")
+    values = replace(
+        values,
+        label=values.label or datasets.LABEL,
+        features=values.features or list(datasets.FEATURES),
+        reference=values.reference or TRUE_RISK,
+        split=replace(values.split, group=group),
+    )
+    rows = datasets.trauma_registry(spark, values.rows, with_risk=True)
+    return filtered(rows, settings), replace(settings, given=values)
+
+
+def columns(
+    data: DataFrame, settings: Settings[Train], division: Division
+) -> tuple[list[str], DataFrame]:
+    """The features, and the table with the columns that are used; a truth value counts 0 or 1."""
+    values = settings.given
+    label = str(values.label)
+    others = [c for c in (values.weight, values.reference, values.split.column) if c]
+    others += [c for c in (values.split.group, *columns_in_params(values.model)) if c]
+    apart = {label, *others, *values.exclude}
+    features = values.features or [name for name in data.columns if name not in apart]
+    named = [*features, label, *others]
+    for names in values.model.values():  # such as membershipFeaturesCols
+        named += [n for n in names if n in data.columns] if isinstance(names, list) else []
+    outputs = {c for c in columns_in_params(values.model) if c not in data.columns}
+    kept = only(data, [*(n for n in named if n not in outputs), *division.keys])
+    if isinstance(kept.schema[label].dataType, BooleanType):
+        kept = kept.withColumn(label, column(label).cast("int"))
+    return features, kept
+
+
+def plan(data: DataFrame, settings: Settings[Train], features: list[str], task: str) -> str:
+    values = settings.given
+    kinds = {field.name: field.dataType.simpleString() for field in data.schema.fields}
+    by = values.split.column or f"shares {values.split.fractions}"
+    group = f", {values.split.group} kept whole" if values.split.group else ""
+    lines = [
+        "Nothing was fitted or written (--dry-run). The job would",
+        f"  read     {values.input or f'{values.rows:,} generated rows'}",
+        f"  predict  {values.label} ({kinds[str(values.label)]}), {task}",
+        f"  by       {len(features)} features:",
+        *(f"             {name} ({kinds[name]})" for name in features),
+        f"  split    by {by}{group}",
+        f"  fit      {values.kind} with {values.model or 'default Params'}",
+        f"  size     {values.size.choose}",
+        f"  write    {values.output or 'nothing'}",
+    ]
+    return "\n".join(lines)
+
+
+def train(
+    data: DataFrame, settings: Settings[Train], features: list[str], task: str, division: Division
+) -> tuple[Fitted, dict[str, Any]]:
+    """Fit, print and judge."""
+    values = settings.given
+    parts = {part: division.rows(data, part) for part in (TRAIN, VALIDATION, TEST)}
+    started = time.perf_counter()
+    try:
+        fitted = fit(parts, settings, features, task)
+        seconds = time.perf_counter() - started
+        print(f"\nFitted in {seconds:.1f} s:\n\n{fitted.model}\n")
+        found = {part: judged(fitted.model, parts[part], values) for part in (VALIDATION, TEST)}
+    except (TypeError, ValueError) as error:
+        raise JobError(UNFIT_INPUT, str(error)) from error
+    for part, numbers in found.items():
+        if numbers:
+            print(f"On {numbers['rows']:,} {part} rows:\n{shown(numbers, values)}")
+    return fitted, {
+        "model": type(fitted.model).__name__,
+        "task": task,
+        "features": features,
+        "seconds": seconds,
+        "size": fitted.size,
+        "versions": {"figs_spark": __version__, "spark": data.sparkSession.version},
+        **found,
+    }
+
+
+def judged(model: Any, rows: DataFrame, values: Train) -> dict[str, Any] | None:
+    """The metrics on these rows; None where there are none."""
+    label, score = str(values.label), values.reference
+    if rows.isEmpty():
+        return None
+    found = judge(model, rows, label, values.weight)
+    if score and outcome(model) == BINARY:
+        rows = rows.where(column(score).isNotNull())
+        found["reference"] = of_binary(rows, label, score, values.weight)
+    return found
+
+
+def shown(numbers: dict[str, Any], values: Train) -> str:
+    """The numbers of a part, one per line."""
+    if "auc" not in numbers:
+        return "\n".join(f"  {n:<20} {v:.4f}" for n, v in numbers.items() if isinstance(v, float))
+    lines = [_area("AUC", numbers)]
+    if "reference" in numbers:
+        generated = values.input is None and values.reference == TRUE_RISK
+        name = "best attainable AUC" if generated else f"AUC of {values.reference}"
+        lines.append(_area(name, numbers["reference"]))
+    lines.append(f"  {'Brier score':<20} {numbers['brier']:.4f}")
+    if values.operatingPoint.sensitivity is not None:
+        lines.append(
+            f"  above {numbers['threshold']:<14.4g} sensitivity {numbers['sensitivity']:.4f}, "
+            f"specificity {numbers['specificity']:.4f}"
+        )
+    return "\n".join(lines)
+
+
+def _area(name: str, numbers: dict[str, Any]) -> str:
+    interval = f"(95% interval {numbers['aucLow']:.4f} to {numbers['aucHigh']:.4f})"
+    return f"  {name:<20} {numbers['auc']:.4f} {interval}"
+
+
+def save(
+    folder: Folder,
+    settings: Settings[Train],
+    division: Division,
+    fitted: Fitted,
+    metrics: dict[str, Any],
+) -> None:
+    """The folder that the module's text describes; settings.json comes last."""
+    writer = fitted.model.write()
+    (writer.overwrite() if folder.overwrite else writer).save(f"{folder.path}/model")
+    folder.write("model.txt", f"{fitted.model}\n")
+    if hasattr(fitted.model, "toSVG"):
+        folder.write("model.svg", fitted.model.toSVG())
+    folder.write("metrics.json", json.dumps(plain(metrics), indent=2) + "\n")
+    if fitted.sizes is not None:
+        folder.write("sizes.csv", fitted.sizes.to_csv(index=False))
+    record = {"settings": asdict(settings.given), "division": division.to_dict()}
+    folder.write("settings.json", json.dumps(plain(record), indent=2) + "\n")

@@ -1,0 +1,90 @@
+"""G-FIGS beside what it is made of: pooled and separate models, and CART in place of FIGS."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from pyspark.ml.evaluation import Evaluator, RegressionEvaluator
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from figs_spark.engine.columns import column
+from figs_spark.stages.evaluation import SensitivitySpecificityEvaluator
+from figs_spark.stages.gfigs import GFIGSEstimator
+from figs_spark.stages.group_params import MEMBERSHIP, MIXTURE, POOLED, SEPARATE
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# The weighting of each, and whether it is a single tree.
+VARIANTS = {
+    "CART": (POOLED, True),
+    "CART-SEP": (SEPARATE, True),
+    "G-CART": (MEMBERSHIP, True),
+    "FIGS": (POOLED, False),
+    "FIGS-SEP": (SEPARATE, False),
+    "G-FIGS": (MEMBERSHIP, False),
+}
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The metric by variant, for all rows ("all") and by group; and the models."""
+
+    table: pd.DataFrame
+    models: dict[str, Any]
+
+
+def variants(estimator: GFIGSEstimator) -> dict[str, GFIGSEstimator]:
+    """The six as estimators, with all other Params of this one."""
+    trees = estimator.getOrDefault("maxTrees")
+    sums = None if trees == 1 else trees
+    return {
+        name: estimator.copy()._set(weighting=weighting, maxTrees=1 if single else sums)
+        for name, (weighting, single) in VARIANTS.items()
+    }
+
+
+def compare_variants(
+    estimator: GFIGSEstimator,
+    train: DataFrame,
+    test: DataFrame,
+    evaluator: Evaluator | None = None,
+) -> Compared:
+    """Fit the six variants on the same rows with the same membership, and judge them.
+
+    The evaluator is by default the area under the ROC curve, for a numeric outcome the root of the
+    mean squared error. All have the same maxSplits.
+    """
+    import pandas as pd
+
+    judge = evaluator or _evaluator(estimator)
+    name = estimator.getOrDefault("groupCol")
+    prepared = estimator.copy()._set(weighting=MEMBERSHIP)._prepare(train)
+    models, table = {}, {}
+    for variant, own in variants(estimator).items():
+        needed = own.getOrDefault("unseenGroup") == MIXTURE
+        unneeded = own.getOrDefault("weighting") != MEMBERSHIP and not needed
+        rows = replace(prepared, membership=None) if unneeded else prepared
+        model = models[variant] = own._model(rows, own._grow_prepared(rows))
+        scored = model.transform(test)
+        table[variant] = [judge.evaluate(scored)] + [
+            judge.evaluate(scored.where(column(name) == F.lit(group))) for group in rows.groups
+        ]
+    columns = pd.Index(["all", *prepared.groups], dtype=object, name=name)
+    found = pd.DataFrame.from_dict(table, orient="index", columns=columns)
+    return Compared(found.rename_axis("variant"), models)
+
+
+def _evaluator(estimator: GFIGSEstimator) -> Evaluator:
+    label = estimator.getOrDefault("labelCol")
+    if not estimator._classification:
+        return RegressionEvaluator(
+            labelCol=label, predictionCol=estimator.getOrDefault("predictionCol")
+        )
+    return SensitivitySpecificityEvaluator(
+        metricName="areaUnderROC",
+        labelCol=label,
+        scoreCol=estimator.getOrDefault("probabilityCol"),
+    )

@@ -1,0 +1,1 @@
+"""The experiment on clinical decision instruments: its data, its protocol, its report."""

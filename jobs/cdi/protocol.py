@@ -1,0 +1,117 @@
+"""One seed of the experiment: split, choose on validation rows, fit again, judge on test rows."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pyspark.ml.classification import GBTClassifier, LogisticRegression
+from pyspark.sql import DataFrame, SparkSession
+from sklearn.model_selection import train_test_split
+
+from figs_spark import GFIGSClassifier, roc_curve, select_gfigs
+from figs_spark.stages.variants import VARIANTS
+from jobs.cdi.studies import GROUP, LABEL, Study
+
+LEVELS = (0.92, 0.94, 0.96, 0.98)
+SIZES = (8, 12, 16)  # splits of FIGS, leaves of CART
+LOGISTIC = (2.783, 0.01, 0.1)  # C of scikit-learn
+BOOSTED = (100, 50)  # trees
+
+log = logging.getLogger("cdi_experiment")
+
+
+def run_seed(spark: SparkSession, study: Study, seed: int, boosted: bool) -> list[dict[str, Any]]:
+    """The metrics of every variant, overall and by group."""
+    rest, test = train_test_split(study.rows, test_size=0.2, random_state=seed)
+    train, validation = train_test_split(rest, test_size=0.25, random_state=seed)
+    frames = [spark.createDataFrame(part).coalesce(2).cache() for part in (train, validation, test)]
+    try:
+        records = []
+        for variant, (weighting, single) in VARIANTS.items():
+            estimator = _estimator(study, train, weighting, single)
+            chosen = select_gfigs(
+                estimator,
+                frames[0],
+                frames[1],
+                sizes=[size - single for size in SIZES],
+                membershipEstimators=memberships(len(rest), boosted),
+                sensitivities=study.sensitivities,
+                membershipOnBoth=True,
+            )
+            found = judge(chosen.model.transform(frames[2]))
+            log.info("%s, seed %d, %s: AUC %.3f", study.name, seed, variant, found[0]["AUC"])
+            common = {"study": study.name, "seed": seed, "model": variant}
+            records += [common | {"splits": _splits(chosen.model)} | row for row in found]
+        return records
+    finally:
+        for frame in frames:
+            frame.unpersist()
+
+
+def _estimator(study: Study, train: pd.DataFrame, weighting: str, single: bool) -> GFIGSClassifier:
+    positives = int(train[LABEL].sum())
+    return GFIGSClassifier(
+        featuresCols=list(study.features),
+        membershipFeaturesCols=list(study.membership),
+        labelCol=LABEL,
+        groupCol=GROUP,
+        classWeight={1: 1 + (len(train) - positives) // positives},
+        weighting=weighting,
+        maxTrees=1 if single else None,
+    )
+
+
+def memberships(rows: int, boosted: bool) -> list[Any]:
+    """The classifiers of groups that are tried; scikit-learn's C is 1 / (regParam * rows)."""
+    found: list[Any] = [
+        LogisticRegression(regParam=1 / (c * rows), standardization=False, maxIter=1000)
+        for c in LOGISTIC
+    ]
+    if boosted:
+        found += [GBTClassifier(maxIter=n, maxDepth=3, stepSize=0.1, seed=0) for n in BOOSTED]
+    return found
+
+
+def judge(scored: DataFrame) -> list[dict[str, Any]]:
+    """Specificity at each level, AUC and the best F1, of all rows and by group."""
+    curves = roc_curve(scored, labelCol=LABEL, groupCol=GROUP)
+    return [{"group": group, **metrics(curve)} for group, curve in curves.groupby(GROUP)]
+
+
+def metrics(curve: pd.DataFrame) -> dict[str, float]:
+    """From the points of a ROC curve, both ends included."""
+    sensitivity, specificity = curve["sensitivity"], curve["specificity"]
+    if curve[["sensitivity", "specificity"]].isna().any(axis=None):
+        return dict.fromkeys([*map(_specificity, LEVELS), "AUC", "F1"], np.nan)
+    tp, fp = curve["tp"], curve["fp"]
+    found = {
+        _specificity(level): float(specificity[sensitivity >= level].max()) for level in LEVELS
+    }
+    found["AUC"] = float(np.trapezoid(sensitivity, 1 - specificity))
+    found["F1"] = float((2 * tp / (tp + fp + tp.max()).clip(lower=1e-300)).max())
+    return found
+
+
+def _specificity(level: float) -> str:
+    return f"specificity at {level:.0%}"
+
+
+def _splits(model: Any) -> int:
+    """Of all groups together; a pooled model is one for all."""
+    sizes = [own.numSplits for own in model.models.values()]
+    return sizes[0] if model.getWeighting() == "pooled" else sum(sizes)
+
+
+def summary(results: pd.DataFrame, statistic: str) -> pd.DataFrame:
+    """Mean or standard error over the seeds."""
+    columns = [*map(_specificity, LEVELS), "AUC", "F1", "splits"]
+    by = results.groupby(["study", "group", "model"], sort=False)[columns]
+    return by.agg(statistic)
+
+
+def names(columns: Sequence[str]) -> list[str]:
+    return [name.replace("specificity at ", "spec. ") for name in columns]

@@ -1,0 +1,67 @@
+"""The table and the picture of the experiment."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pandas as pd
+
+from jobs.cdi.protocol import LEVELS, names, summary
+
+
+def markdown(results: pd.DataFrame) -> str:
+    """Mean and standard error over the seeds, one table per study and group."""
+    mean, error = summary(results, "mean"), summary(results, "sem")
+    parts = []
+    for study, group in mean.index.droplevel("model").unique():
+        rows, errors = mean.loc[study, group], error.loc[study, group]
+        title = "all patients" if group == "all" else f"patients {group}"
+        seeds = results.loc[results["study"] == study, "seed"].nunique()
+        parts += [f"## {study}, {title}, {seeds} seeds", _table(rows, errors)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(mean: pd.DataFrame, error: pd.DataFrame) -> str:
+    lines = [["model", *names(mean.columns)], ["---"] * (1 + len(mean.columns))]
+    for model in mean.index:
+        cells = [
+            _cell(name, mean.loc[model, name], error.loc[model, name]) for name in mean.columns
+        ]
+        lines.append([str(model), *cells])
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _cell(name: str, mean: float, error: float) -> str:
+    if name.startswith("specificity"):
+        return f"{100 * mean:.1f} ± {100 * error:.1f}"
+    if name == "splits":
+        return f"{mean:.1f}"
+    return f"{mean:.3f} ± {error:.3f}"
+
+
+def plot(results: pd.DataFrame, path: Path) -> None:
+    """Specificity against the sensitivity asked for, of all patients; one picture per study."""
+    if find_spec("matplotlib") is None:
+        return
+    from matplotlib.figure import Figure
+
+    mean, error = summary(results, "mean"), summary(results, "sem")
+    studies = list(results["study"].unique())
+    figure = Figure(figsize=(6 * len(studies), 4.5), layout="constrained")
+    for axes, study in zip(figure.subplots(1, len(studies), squeeze=False)[0], studies):
+        for k, model in enumerate(results["model"].unique()):
+            row, spread = mean.loc[study, "all", model], error.loc[study, "all", model]
+            axes.errorbar(
+                [100 * level + 0.12 * (k - 2.5) for level in LEVELS],
+                100 * row.iloc[: len(LEVELS)],
+                100 * spread.iloc[: len(LEVELS)],
+                fmt="o-" if "FIGS" in model else "s:",
+                capsize=3,
+                label=model,
+            )
+        axes.set(xlabel="sensitivity, at least (%)", ylabel="specificity (%)", title=study)
+        axes.set_xticks([100 * level for level in LEVELS])
+        axes.grid(alpha=0.3)
+    axes.legend()
+    figure.savefig(path, dpi=120)
