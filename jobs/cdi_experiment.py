@@ -14,11 +14,14 @@ from __future__ import annotations
 
 import argparse
 import logging
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 from pyspark.sql import SparkSession
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # spark-submit has only jobs there
 
 from jobs.cdi import protocol, studies
 from jobs.cdi.report import markdown, plot

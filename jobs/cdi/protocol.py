@@ -79,7 +79,9 @@ def memberships(rows: int, boosted: bool) -> list[Any]:
 def judge(scored: DataFrame) -> list[dict[str, Any]]:
     """Specificity at each level, AUC and the best F1, of all rows and by group."""
     curves = roc_curve(scored, labelCol=LABEL, groupCol=GROUP)
-    return [{"group": group, **metrics(curve)} for group, curve in curves.groupby(GROUP)]
+    return [
+        {"group": group, **metrics(curve)} for group, curve in curves.groupby(GROUP, sort=False)
+    ]
 
 
 def metrics(curve: pd.DataFrame) -> dict[str, float]:

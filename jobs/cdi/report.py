@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,10 +16,10 @@ def markdown(results: pd.DataFrame) -> str:
     mean, error = summary(results, "mean"), summary(results, "sem")
     parts = []
     for study, group in mean.index.droplevel("model").unique():
-        rows, errors = mean.loc[study, group], error.loc[study, group]
+        rows, errors = mean.xs((study, group)), error.xs((study, group))
         title = "all patients" if group == "all" else f"patients {group}"
         seeds = results.loc[results["study"] == study, "seed"].nunique()
-        parts += [f"## {study}, {title}, {seeds} seeds", _table(rows, errors)]
+        parts += [f"## {study}, {title}, seeds: {seeds}", _table(rows, errors)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -33,11 +34,11 @@ def _table(mean: pd.DataFrame, error: pd.DataFrame) -> str:
 
 
 def _cell(name: str, mean: float, error: float) -> str:
-    if name.startswith("specificity"):
-        return f"{100 * mean:.1f} ± {100 * error:.1f}"
     if name == "splits":
         return f"{mean:.1f}"
-    return f"{mean:.3f} ± {error:.3f}"
+    scale, digits = (100, 1) if name.startswith("specificity") else (1, 3)
+    spread = "" if math.isnan(error) else f" ± {scale * error:.{digits}f}"  # of a single seed
+    return f"{scale * mean:.{digits}f}{spread}"
 
 
 def plot(results: pd.DataFrame, path: Path) -> None:
