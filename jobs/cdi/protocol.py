@@ -108,11 +108,11 @@ def _splits(model: Any) -> int:
     return sizes[0] if model.getWeighting() == "pooled" else sum(sizes)
 
 
-def summary(results: pd.DataFrame, statistic: str) -> pd.DataFrame:
-    """Mean or standard error over the seeds."""
+def summary(results: pd.DataFrame, study: str, group: str, statistic: str) -> pd.DataFrame:
+    """By model the mean or the standard error over the seeds."""
     columns = [*map(_specificity, LEVELS), "AUC", "F1", "splits"]
-    by = results.groupby(["study", "group", "model"], sort=False)[columns]
-    return by.agg(statistic)
+    own = results[(results["study"] == study) & (results["group"] == group)]
+    return own.groupby("model", sort=False)[columns].agg(statistic)
 
 
 def names(columns: Sequence[str]) -> list[str]:

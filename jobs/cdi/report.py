@@ -13,10 +13,9 @@ from jobs.cdi.protocol import LEVELS, names, summary
 
 def markdown(results: pd.DataFrame) -> str:
     """Mean and standard error over the seeds, one table per study and group."""
-    mean, error = summary(results, "mean"), summary(results, "sem")
     parts = []
-    for study, group in mean.index.droplevel("model").unique():
-        rows, errors = mean.xs((study, group)), error.xs((study, group))
+    for study, group in dict.fromkeys(zip(results["study"], results["group"], strict=True)):
+        rows, errors = (summary(results, study, group, kind) for kind in ("mean", "sem"))
         title = "all patients" if group == "all" else f"patients {group}"
         seeds = results.loc[results["study"] == study, "seed"].nunique()
         parts += [f"## {study}, {title}, seeds: {seeds}", _table(rows, errors)]
@@ -47,12 +46,12 @@ def plot(results: pd.DataFrame, path: Path) -> None:
         return
     from matplotlib.figure import Figure
 
-    mean, error = summary(results, "mean"), summary(results, "sem")
     studies = list(results["study"].unique())
     figure = Figure(figsize=(6 * len(studies), 4.5), layout="constrained")
     for axes, study in zip(figure.subplots(1, len(studies), squeeze=False)[0], studies):
-        for k, model in enumerate(results["model"].unique()):
-            row, spread = mean.loc[study, "all", model], error.loc[study, "all", model]
+        mean, error = (summary(results, study, "all", kind) for kind in ("mean", "sem"))
+        for k, model in enumerate(mean.index):
+            row, spread = mean.loc[model], error.loc[model]
             axes.errorbar(
                 [100 * level + 0.12 * (k - 2.5) for level in LEVELS],
                 100 * row.iloc[: len(LEVELS)],
