@@ -13,11 +13,11 @@ unexport SPARK_HOME PYTHONPATH PYTHONHOME
 
 WITH_JAVA := JAVA_HOME=$$($(BIN)/python conf/java_home.py) && export JAVA_HOME &&
 
-.PHONY: help demo test lint unit bench format clean distclean
+.PHONY: help demo test lint unit cluster-test bench format clean distclean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 20
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 20
 
 demo: $(VENV)/.run ## train a model on a generated trauma registry, print it, save it to build/demo
 	@$(WITH_JAVA) $(BIN)/spark-submit jobs/train.py --output build/demo --overwrite
@@ -32,6 +32,9 @@ lint: $(VENV)/.test ## check style, format and types
 
 unit: $(VENV)/.test ## run the tests that need no Java
 	$(BIN)/python -m pytest tests/unit
+
+cluster-test: $(VENV)/.test ## run the jobs on a standalone cluster and kill a worker; part of test
+	@$(WITH_JAVA) $(BIN)/python -m pytest tests/cluster
 
 bench: $(VENV)/.bench ## time the engine; PRESET=smoke, standard, large, wide or duplicates
 	@$(WITH_JAVA) $(BIN)/spark-submit --driver-memory $(HEAP) jobs/benchmark.py --preset $(PRESET)

@@ -12,6 +12,9 @@ if VERSION is None:
     raise RuntimeError('figs_spark/__init__.py lacks a line of the form __version__ = "1.2.3"')
 
 CONNECT = ["pyspark[connect]>=3.5"]
+SHIPPING = ["venv-pack"]  # to a cluster
+KERNEL = ["ipykernel", "ipywidgets"]
+MLFLOW = ["mlflow-skinny"]  # mlflow itself will do as well, but brings a server
 REFERENCES = ["imodels", "scikit-learn", "six"]  # six: imodels needs it and does not ask for it
 
 setup(
@@ -23,13 +26,33 @@ setup(
     license="MIT",
     packages=find_packages(include=["figs_spark", "figs_spark.*"]),
     package_data={"figs_spark": ["py.typed"]},
+    entry_points={
+        "console_scripts": [
+            "figs-spark = figs_spark.app.cli:main",
+            "figs-spark-task = figs_spark.app.databricks:main",
+        ]
+    },
     python_requires=">=3.10",
-    install_requires=["pyspark>=3.5", "numpy", "pandas<3", "pyarrow", "numba", "tqdm"],
+    install_requires=["pyspark>=3.5", "numpy", "pandas<3", "pyarrow", "numba", "tqdm", "pyyaml"],
     extras_require={
         "connect": CONNECT,
         "plot": ["matplotlib"],
-        "test": ["pytest", "chispa", "hypothesis", "matplotlib", *REFERENCES, *CONNECT],
-        "dev": ["ruff", "mypy", "build"],
+        "mlflow": MLFLOW,
+        "notebook": ["jupyterlab", "matplotlib", "scikit-learn", *KERNEL, *MLFLOW],
+        "test": [
+            "pytest",
+            "chispa",
+            "hypothesis",
+            "matplotlib",
+            "nbclient",
+            "nbformat",
+            *KERNEL,
+            *MLFLOW,
+            *REFERENCES,
+            *CONNECT,
+            *SHIPPING,
+        ],
+        "dev": ["ruff", "mypy", "build", "types-PyYAML"],
         "bench": ["xgboost", "pygam", "matplotlib", *REFERENCES],
     },
     classifiers=[

@@ -112,7 +112,6 @@ def local_path(path: str) -> str:
 def _is_local(spark: SparkSession, missing: str) -> bool:
     """Whether Spark takes a path for one of the local file system; it says so where none is."""
     try:
-        spark.read.format("binaryFile").load([missing, missing])
+        return not spark.read.format("binaryFile").load([missing, missing]).columns
     except AnalysisException as error:
         return re.search(r"Path does not exist: file:", str(error)) is not None
-    return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from figs_spark.app.errors import UNFIT_INPUT, JobError
 from figs_spark.engine.columns import column, listed
 
 Format = Literal["auto", "parquet", "csv", "json", "orc", "delta", "table"]
+log = logging.getLogger("figs_spark")
 SUFFIXES = {"csv": "csv", "tsv": "csv", "json": "json", "jsonl": "json", "orc": "orc"}
 CSV = {"header": "true", "inferSchema": "true"}
 
@@ -37,10 +39,12 @@ def read(spark: SparkSession, settings: Settings[Any]) -> DataFrame:
     if kind != "table" and not exists(spark, path):
         raise settings.error("input", f"'{path}' does not exist.", UNFIT_INPUT)
     try:
-        return filtered(_load(spark, path, kind, given.options), settings)
+        data = filtered(_load(spark, path, kind, given.options), settings)
+        log.debug("%s has the columns %s", path, data.columns)  # on Connect read here, not before
     except PySparkException as error:
         message = f"'{path}' cannot be read as {kind}: {short(error)} {_remedy(kind)}"
         raise settings.error("input", message, UNFIT_INPUT) from error
+    return data
 
 
 def filtered(data: DataFrame, settings: Settings[Any]) -> DataFrame:
@@ -48,10 +52,12 @@ def filtered(data: DataFrame, settings: Settings[Any]) -> DataFrame:
     if condition is None:
         return data
     try:
-        return data.where(condition)
+        found = data.where(condition)
+        log.debug("%s of %s", condition, found.columns)
     except PySparkException as error:
         message = f"'{condition}' does not hold for this table: {short(error)}"
         raise settings.error("where", message, UNFIT_INPUT) from error
+    return found
 
 
 def require(settings: Settings[Any], name: str, what: str) -> str:

@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType
 
 from figs_spark import __version__, datasets
@@ -31,8 +32,8 @@ from figs_spark.app.fitting import Fitted, Operating, Size, check_fitting, fit
 from figs_spark.app.metrics import BINARY, judge, of_binary, outcome, plain
 from figs_spark.app.outputs import Folder, appearing, check_output
 from figs_spark.app.splitting import (
+    PARTS,
     TEST,
-    TRAIN,
     VALIDATION,
     Division,
     Split,
@@ -44,6 +45,7 @@ from figs_spark.engine.columns import column
 
 log = logging.getLogger("figs_spark")
 TRUE_RISK = "true_risk"
+PART = "figs_spark_part"
 
 
 @dataclass(frozen=True)
@@ -91,10 +93,10 @@ def run(spark: SparkSession, settings: Settings[Train]) -> None:
         print(plan(data, settings, features, task))
         return
     if settings.given.output is None:
-        train(data, settings, features, task, division)
+        train(data, settings, features, task)
         return
     with appearing(spark, settings) as folder:
-        save(folder, settings, division, *train(data, settings, features, task, division))
+        save(folder, settings, division, *train(data, settings, features, task))
     print(f"Saved to {settings.given.output}")
 
 
@@ -129,7 +131,8 @@ def columns(
     for names in values.model.values():  # such as membershipFeaturesCols
         named += [n for n in names if n in data.columns] if isinstance(names, list) else []
     outputs = {c for c in columns_in_params(values.model) if c not in data.columns}
-    kept = only(data, [*(n for n in named if n not in outputs), *division.keys])
+    divided = data.withColumn(PART, division.part())
+    kept = only(divided, [*(n for n in named if n not in outputs), PART])
     if isinstance(kept.schema[label].dataType, BooleanType):
         kept = kept.withColumn(label, column(label).cast("int"))
     return features, kept
@@ -155,11 +158,11 @@ def plan(data: DataFrame, settings: Settings[Train], features: list[str], task: 
 
 
 def train(
-    data: DataFrame, settings: Settings[Train], features: list[str], task: str, division: Division
+    data: DataFrame, settings: Settings[Train], features: list[str], task: str
 ) -> tuple[Fitted, dict[str, Any]]:
     """Fit, print and judge."""
     values = settings.given
-    parts = {part: division.rows(data, part) for part in (TRAIN, VALIDATION, TEST)}
+    parts = {part: data.where(F.col(PART) == part).drop(PART) for part in PARTS}
     started = time.perf_counter()
     try:
         fitted = fit(parts, settings, features, task)

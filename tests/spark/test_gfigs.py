@@ -275,7 +275,7 @@ def test_a_row_is_scored_by_the_model_of_its_group(
         assert np.array(rows["probability"].tolist()) == pytest.approx(expected, abs=0)
         assert rows["prediction"].tolist() == own.predict(rows[FEW]).tolist()
         assert rows["leaf"].map(list).tolist() == own.treeSum.leaf_indices(rows[FEW]).tolist()
-        assert rows["parts"].tolist() == own.treeSum.contributions(rows[FEW]).tolist()
+        assert rows["parts"].map(list).tolist() == own.treeSum.contributions(rows[FEW]).tolist()
         assert detailed.predict(rows[FEW], group).tolist() == rows["prediction"].tolist()
 
 

@@ -1,0 +1,316 @@
+"""Models in MLflow, served without Spark: pip install 'figs_spark[mlflow]'.
+
+>>> from figs_spark.mlflow import load_model, log_model
+>>> info = log_model(model, name="figs")
+>>> load_model(info.model_uri)  # the model again, a stage of Spark ML
+>>> mlflow.pyfunc.load_model(info.model_uri).predict(frame)  # pandas to pandas
+
+What is logged is one file of JSON: the class, the Params, and what `model.save` writes. The package
+goes with it as code, so a server needs NumPy and pandas, and neither PySpark nor Java. It takes a
+column per feature, missing values included, for G-FIGS also the group. It gives `prediction` and,
+for two classes, `probability` of class 1; for more, `probability_<class>` of each.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from figs_spark import __version__
+from figs_spark.treesum import Feature, TreeSum
+from figs_spark.treesum.serialization import from_dict
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FLAVOR = "figs_spark"
+FILE = "model.json"
+FORMAT = 1
+MIXTURE = "mixture"
+KINDS = {
+    f"{kind}{outcome}Model"
+    for kind in ("FIGS", "BaggedFIGS", "GFIGS")
+    for outcome in ("Regression", "Classification")
+}
+
+
+def log_model(model: Any, name: str = "model", **options: Any) -> Any:
+    """Log a fitted model to the active run of MLflow, with a signature; returns its ModelInfo.
+
+    `options` are those of `mlflow.models.Model.log`, such as `registered_model_name`. Before
+    MLflow 3, `name` is the artifact path.
+    """
+    mlflow = _mlflow()
+    this = import_module(__name__)
+    old = int(mlflow.__version__.split(".")[0]) < 3
+    place = {"artifact_path": name} if old else {"artifact_path": None, "name": name}
+    return mlflow.models.Model.log(flavor=this, model=model, **place, **options)
+
+
+def save_model(model: Any, path: str, mlflow_model: Any = None, **options: Any) -> None:
+    """Write a fitted model to a local folder in MLflow's format.
+
+    `options` are those of `mlflow.pyfunc.save_model`.
+    """
+    mlflow = _mlflow()
+    entry = to_entry(model)
+    described = mlflow.models.Model() if mlflow_model is None else mlflow_model
+    described.add_flavor(FLAVOR, class_name=entry["class"], version=__version__)
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder, FILE)
+        source.write_text(json.dumps(entry, allow_nan=False), encoding="utf-8")
+        defaults = {
+            "signature": signature(model),
+            "code_paths": [str(Path(__file__).parent)],
+            "pip_requirements": [f"{lib.__name__}=={lib.__version__}" for lib in _libraries()],
+        }
+        mlflow.pyfunc.save_model(
+            path=path,
+            mlflow_model=described,
+            loader_module=__name__,
+            data_path=str(source),
+            **{**defaults, **options},
+        )
+
+
+def load_model(uri: str) -> Any:
+    """A logged model as the stage it was: it transforms DataFrames, prints and draws itself."""
+    mlflow = _mlflow()
+    folder = Path(mlflow.artifacts.download_artifacts(artifact_uri=uri))
+    flavors = mlflow.models.Model.load(str(folder / "MLmodel")).flavors
+    if FLAVOR not in flavors:
+        raise ValueError(
+            f"{uri} has the flavors {sorted(flavors)}, not '{FLAVOR}'. Load it with one of these."
+        )
+    return from_entry(read_entry(folder / flavors["python_function"]["data"]))
+
+
+def signature(model: Any) -> Any:
+    """The columns that the served model takes and gives. Those that no split asks for are optional.
+
+    Every feature may be null. Numbers are double, which has a place for missing ones; MLflow
+    refuses int64 there, so give integers as float64.
+    """
+    _mlflow()
+    from mlflow.models import ModelSignature
+    from mlflow.types import ColSpec, Schema
+
+    served = Served.of(to_entry(model))
+    inputs: list[Any] = [
+        ColSpec(_type(feature), name, required=j in served.used)
+        for j, (feature, name) in enumerate(zip(served.features, served.names, strict=True))
+    ]
+    if served.group is not None and served.group not in served.names:
+        kind = {bool: "boolean", int: "long", str: "string"}[type(served.groups[0])]
+        inputs.append(ColSpec(kind, served.group))
+    outputs: list[Any] = [ColSpec("double", name) for name in served.outputs]
+    return ModelSignature(inputs=Schema(inputs), outputs=Schema(outputs))
+
+
+def _type(feature: Feature) -> str:
+    if feature.holds_numbers or not feature.categories:
+        return "double"
+    return "boolean" if isinstance(feature.categories[0], bool) else "string"
+
+
+# The file
+
+
+def to_entry(model: Any) -> dict[str, Any]:
+    """A model as JSON. The membership model of G-FIGS, which is a stage of its own, is left out."""
+    kind = type(model).__name__
+    if kind not in KINDS:
+        raise ValueError(
+            f"A fitted FIGS, Bagging-FIGS or G-FIGS model is needed, got {kind}. Of a "
+            f"PipelineModel give the stage, model.stages[-1], or log it all with mlflow.spark."
+        )
+    params = {param.name: value for param, value in model.extractParamMap().items()}
+    if params.get("unseenGroup") == MIXTURE:
+        raise ValueError(
+            "unseenGroup is 'mixture', which needs the membership model and so Spark. Set it to "
+            "'error', or save the model with model.save."
+        )
+    given = {param.name: value for param, value in model._paramMap.items()}
+    contents = {**model._contents(), "membershipColumns": None}
+    return {
+        "format": FORMAT,
+        "class": kind,
+        "uid": model.uid,
+        "given": given,
+        "params": params,
+        "contents": contents,
+    }
+
+
+def read_entry(path: Path) -> dict[str, Any]:
+    entry: Any = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(entry, dict) or entry.get("class") not in KINDS:
+        raise ValueError(f"{path} is damaged: it holds no model of figs_spark.")
+    if entry.get("format") != FORMAT:
+        raise ValueError(
+            f"{path} has format {entry.get('format')}, and this version of figs_spark reads "
+            f"{FORMAT}. Use the version that wrote it."
+        )
+    return entry
+
+
+def from_entry(entry: dict[str, Any]) -> Any:
+    import figs_spark
+
+    model = getattr(figs_spark, entry["class"])()
+    model._resetUid(entry["uid"])
+    model._set(**entry["given"])
+    model._set_contents(entry["contents"], "The logged model")
+    return model
+
+
+# Serving
+
+
+@dataclass(frozen=True)
+class Served:
+    """A model without Spark: one or more sums of trees, and what is made of their scores."""
+
+    sums: tuple[tuple[TreeSum, ...], ...]  # the members of each group's model
+    groups: tuple[Any, ...]  # (None,) where there is one model for all
+    group: str | None
+    names: tuple[str, ...]  # the column of each feature
+    classes: int  # 0: a number comes out
+    class_names: tuple[str, ...]
+    threshold: float
+    thresholds: tuple[float, ...] | None
+
+    @classmethod
+    def of(cls, entry: dict[str, Any]) -> Served:
+        contents, params = entry["contents"], entry["params"]
+        if "groups" in contents:
+            found = [[part] for part in contents["models"]]
+        else:
+            found = [contents["members"] if "members" in contents else [contents["treeSum"]]]
+        sums = tuple(tuple(from_dict(m, FILE) for m in members) for members in found)
+        classes = contents["classes"]
+        thresholds = params.get("thresholds")
+        return cls(
+            sums=sums,
+            groups=tuple(contents.get("groups", [None])),
+            group=params["groupCol"] if "groups" in contents else None,
+            names=tuple(params.get("featuresCols") or sums[0][0].feature_names),
+            classes=classes,
+            class_names=tuple(contents["classNames"] or map(str, range(classes))),
+            threshold=params.get("threshold", 0.5),
+            thresholds=None if thresholds is None else tuple(thresholds),
+        )
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        return self.sums[0][0].features
+
+    @property
+    def used(self) -> set[int]:
+        """The features that make a difference."""
+        return {split.feature for members in self.sums for m in members for split in m.splits}
+
+    @property
+    def outputs(self) -> list[str]:
+        if self.classes == 0:
+            return ["prediction"]
+        if self.classes == 2:
+            return ["prediction", "probability"]
+        return ["prediction", *(f"probability_{name}" for name in self.class_names)]
+
+    def predict(self, frame: Any, params: dict[str, Any] | None = None) -> pd.DataFrame:
+        """Predictions for a pandas DataFrame, by MLflow's rules for a python function."""
+        import pandas as pd
+
+        values = self._values(pd.DataFrame(frame))
+        numbers = self._group_numbers(frame)
+        found = np.empty((len(values), max(1, self.classes)))
+        for k, members in enumerate(self.sums):
+            own = numbers == k
+            if own.any():
+                found[own] = np.mean([self._predicted(m, values[own]) for m in members], axis=0)
+        if self.classes == 0:
+            table = found
+        else:
+            shown = found[:, 1:] if self.classes == 2 else found
+            table = np.column_stack([self._classes_of(found), shown])
+        return pd.DataFrame(table, columns=self.outputs, index=values.index)
+
+    def _values(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The features under the names that the trees know. A column that no split asks for may be
+        absent; one that is needed and absent is an error, lest a typing error pass for missing."""
+        lost = [self.names[j] for j in sorted(self.used) if self.names[j] not in frame]
+        if lost:
+            raise ValueError(f"The columns {lost} are needed by the model. Give null for missing.")
+        values = frame.reindex(columns=list(self.names))
+        return values.set_axis([feature.name for feature in self.features], axis=1)
+
+    def _group_numbers(self, frame: Any) -> np.ndarray:
+        if self.group is None:
+            return np.zeros(len(frame), dtype=int)
+        if self.group not in frame:
+            raise ValueError(f"Column '{self.group}' (groupCol) is needed and missing.")
+        places = {group: k for k, group in enumerate(self.groups)}
+        given = frame[self.group].tolist()
+        unseen = [group for group in given if group not in places]
+        if unseen:
+            raise ValueError(
+                f"Column '{self.group}' (groupCol) is {unseen[0]!r} in {given.count(unseen[0])} of "
+                f"{len(given)} rows, and the model knows {list(self.groups)}. Repair or drop these."
+            )
+        return np.array([places[group] for group in given], dtype=int)
+
+    def _predicted(self, model: TreeSum, values: pd.DataFrame) -> np.ndarray:
+        """The score, or the probability of each class: clipped, and of several normalised."""
+        scores = model.predict(values)
+        if self.classes == 0:
+            return scores
+        clipped = np.clip(scores, 0.0, 1.0)
+        if self.classes == 2:
+            return np.column_stack([1 - clipped[:, 0], clipped[:, 0]])
+        total = clipped.cumsum(axis=1)[:, -1:]
+        even = np.full_like(clipped, 1 / self.classes)
+        return np.divide(clipped, total, out=even, where=total > 0)
+
+    def _classes_of(self, probabilities: np.ndarray) -> np.ndarray:
+        if self.thresholds is None and self.classes == 2:
+            return probabilities[:, 1] > self.threshold
+        if self.thresholds is not None:
+            limits = np.array(self.thresholds)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                probabilities = np.where(limits == 0, np.inf, probabilities / limits)
+        return np.argmax(probabilities, axis=1)
+
+
+def _load_pyfunc(path: str) -> Served:
+    """Called by MLflow, with the file that was logged."""
+    return Served.of(read_entry(Path(path)))
+
+
+# What may not be there
+
+
+def _mlflow() -> Any:
+    try:
+        import mlflow.artifacts
+        import mlflow.models
+        import mlflow.pyfunc
+    except ImportError as error:
+        raise ImportError(
+            f"figs_spark.mlflow needs MLflow, which cannot be imported ({error}). Install it: "
+            f"pip install 'figs_spark[mlflow]'."
+        ) from error
+    return mlflow
+
+
+def _libraries() -> Sequence[Any]:
+    import pandas as pd
+
+    return np, pd

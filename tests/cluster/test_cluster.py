@@ -1,0 +1,157 @@
+"""The jobs on a real cluster: shipped as the README says, and with a machine lost on the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from figs_spark.app.cli import run
+from tests.cluster.shipping import PYTHON, ROOT, environment, package
+from tests.cluster.standalone import Standalone, standalone
+
+pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+SUBMIT = str(Path(sys.executable).with_name("spark-submit"))
+SECONDS = 600  # a busy machine is no failure
+ROWS, SPLITS = 30_000, 20
+
+
+@pytest.fixture(scope="module")
+def shipped(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The options of spark-submit that send package and environment."""
+    folder = tmp_path_factory.mktemp("ship")
+    archive = f"{environment(folder)}#environment"
+    return ["--py-files", str(package(folder)), "--archives", archive]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standalone]:
+    with standalone(tmp_path_factory.mktemp("cluster") / "spark") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def data(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("data") / "registry"
+    local("make-registry", "--rows", str(ROWS), "--partitions", "6", "--output", str(path))
+    return path
+
+
+@pytest.fixture(scope="module")
+def expected(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The model of a run on one machine, in the driver's memory."""
+    path = tmp_path_factory.mktemp("local") / "model"
+    local("train", *training(data), "--model.mode", "driver", "--output", str(path))
+    return path
+
+
+def training(data: Path) -> list[str]:
+    options = ["--input", str(data), "--label", "intervention", "--split.group", "patient_id"]
+    options += ["--exclude", "site", "age_group", "true_risk"]
+    return [*options, "--model.maxSplits", str(SPLITS)]
+
+
+def submit(cluster: Standalone, shipped: list[str], job: str, *arguments: str) -> Any:
+    """A job by spark-submit, in a process group of its own."""
+    options = ["--master", cluster.url, "--driver-memory", "1g", "--executor-memory", "700m"]
+    options += ["--conf", "spark.driver.host=127.0.0.1", *shipped]
+    dropped = ("SPARK_REMOTE", "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET")
+    kept = {k: v for k, v in os.environ.items() if k not in dropped}
+    return subprocess.Popen(
+        [SUBMIT, *options, str(ROOT / f"jobs/{job}.py"), *arguments],
+        env=kept | {"PYSPARK_DRIVER_PYTHON": sys.executable, "PYSPARK_PYTHON": PYTHON},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def finish(process: Any) -> str:
+    """What it printed; its process group is gone in any case."""
+    try:
+        output, _ = process.communicate(timeout=SECONDS)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode == 0, output
+    return str(output)
+
+
+def local(job: str, *arguments: str) -> None:
+    """A job on the session of the tests."""
+    assert run(job, arguments, job) == 0
+
+
+def trees(folder: Path) -> Any:
+    """The saved trees: the structure, and numbers up to the order in which they were added."""
+    (part,) = [p for p in (folder / "model/model").glob("part-*") if p.stat().st_size]
+    return json.loads(part.read_text())["treeSum"]
+
+
+def about(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {name: about(value) for name, value in data.items()}
+    if isinstance(data, list):
+        return [about(value) for value in data]
+    return pytest.approx(data, rel=1e-6, abs=1e-9) if isinstance(data, float) else data
+
+
+def test_train_and_score_give_what_one_machine_gives(
+    cluster: Standalone, shipped: list[str], data: Path, expected: Path, tmp_path: Path
+) -> None:
+    model = tmp_path / "model"
+    arguments = [*training(data), "--model.mode", "cluster", "--output", str(model)]
+    finish(submit(cluster, shipped, "train", *arguments))
+    assert trees(model) == about(trees(expected))
+
+    scoring = ["--input", str(data), "--model", str(expected), "--rulesCol", "rules"]
+    finish(submit(cluster, shipped, "score", *scoring, "--output", str(tmp_path / "far")))
+    local("score", *scoring, "--output", str(tmp_path / "near"))
+    far, near = (pq.read_table(tmp_path / name).sort_by("patient_id") for name in ("far", "near"))
+    assert far.equals(near)
+    assert far.num_rows == ROWS
+
+
+def test_a_fit_survives_the_loss_of_a_worker(
+    cluster: Standalone, shipped: list[str], data: Path, expected: Path, tmp_path: Path
+) -> None:
+    arguments = [*training(data), "--model.mode", "cluster", "--model.verbose", "true"]
+    process = submit(cluster, shipped, "train", *arguments, "--output", str(tmp_path / "model"))
+    try:
+        before = until_split(process, 5)
+        cluster.kill("worker0")
+    finally:
+        after = finish(process)
+    assert "Lost executor" in after, before + after
+    assert splits(after)[0] < SPLITS - 5, "the worker was lost too late to matter"
+    assert trees(tmp_path / "model") == about(trees(expected))
+
+
+def until_split(process: Any, number: int) -> str:
+    """Read what the job prints until its progress bar is at this split."""
+    seen, deadline = "", time.monotonic() + SECONDS
+    while time.monotonic() < deadline:
+        character = process.stdout.read(1)
+        assert character, f"the job ended before split {number}:\n{seen}"
+        seen += character
+        if character == "[" and max(splits(seen), default=0) >= number:
+            return seen
+    raise TimeoutError(seen)
+
+
+def splits(text: str) -> list[int]:
+    """The splits that a progress bar shows, in order: '| 7/30 ['."""
+    return [int(found) for found in re.findall(rf"\| (\d+)/{SPLITS} \[", text)]
