@@ -22,8 +22,8 @@ help: ## list the targets
 demo: $(VENV)/.run ## train a model on a generated trauma registry, print it, save it to build/demo
 	@$(WITH_JAVA) $(BIN)/spark-submit jobs/train.py --output build/demo --overwrite
 
-test: lint ## lint, then run every test
-	@$(WITH_JAVA) $(BIN)/python -m pytest
+test: lint ## lint, then run every test, two files at a time
+	@$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(VENV)/.test ## check style, format and types
 	$(BIN)/python -m ruff check .

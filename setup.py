@@ -41,6 +41,7 @@ setup(
         "notebook": ["jupyterlab", "matplotlib", "scikit-learn", *KERNEL, *MLFLOW],
         "test": [
             "pytest",
+            "pytest-xdist",
             "chispa",
             "hypothesis",
             "matplotlib",

@@ -41,7 +41,9 @@ def read(spark: SparkSession, settings: Settings[Any]) -> DataFrame:
     try:
         data = filtered(_load(spark, path, kind, given.options), settings)
         log.debug("%s has the columns %s", path, data.columns)  # on Connect read here, not before
-    except PySparkException as error:
+    except JobError:
+        raise
+    except Exception as error:  # a source that is not installed fails in Java, in its own ways
         message = f"'{path}' cannot be read as {kind}: {short(error)} {_remedy(kind)}"
         raise settings.error("input", message, UNFIT_INPUT) from error
     return data
@@ -117,7 +119,8 @@ def table_exists(spark: SparkSession, name: str) -> bool:
 
 def short(error: Exception) -> str:
     """The first sentence of an error of Spark, without codes and without what Java adds."""
-    line = str(error).strip().partition("\n")[0]
+    text = re.sub(r"^An error occurred while calling .*\n: [\w.$]+: ", "", str(error).strip())
+    line = text.partition("\n")[0]
     if "UNABLE_TO_INFER_SCHEMA" in line:
         return "there is no such file in it."
     line = re.sub(r"^\[[A-Z_.0-9]+\] ", "", line)
