@@ -44,6 +44,7 @@ def test_the_sequence_of_the_readme(tmp_path: Path) -> None:
 def test_a_missing_input_is_a_line_not_a_trace(tmp_path: Path) -> None:
     options = ["--input", "/no/such", "--model", "/no/such", "--output", str(tmp_path / "o")]
     done = run([str(BIN / "spark-submit"), str(ROOT / "jobs/score.py"), *options], tmp_path)
+    shown = done.stdout + done.stderr  # spark-submit shows both as stdout
     assert done.returncode == 3
-    assert "\tat " not in done.stderr
-    assert "score.py: --model: '/no/such' holds no model." in done.stderr
+    assert "\tat " not in shown
+    assert "score.py: --model: '/no/such' holds no model." in shown
