@@ -23,7 +23,7 @@ demo: $(VENV)/.run ## train a model on a generated trauma registry, print it, sa
 	@$(WITH_JAVA) $(BIN)/spark-submit jobs/train.py --output build/demo --overwrite
 
 test: lint ## lint, then run every test, two files at a time
-	@$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist loadfile
+	@$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 lint: $(VENV)/.test ## check style, format and types
 	$(BIN)/python -m ruff check .
