@@ -23,6 +23,7 @@ def spark() -> Iterator[SparkSession]:
         .config("spark.driver.memory", "2g")
         .config("spark.ui.enabled", "false")
         .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1")  # short runs
         .getOrCreate()
     )
     yield session
