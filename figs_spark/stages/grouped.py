@@ -213,7 +213,7 @@ class GroupedModel(ScoringModel):
         }
 
     def _raw_scores(self, values: Any) -> np.ndarray:
-        raise NotImplementedError  # a row alone does not say its group
+        raise TypeError("A row alone does not say its group. Use predict(values, group).")
 
     # Saving
 
