@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 from pyspark.ml.evaluation import Evaluator
 from pyspark.sql import DataFrame
 
-from figs_spark.clinical.curves import Curve
+from figs_spark.clinical.curves import Curve, Levels
 from figs_spark.clinical.scored import Scored
 from figs_spark.stages import params
 from figs_spark.stages.params import Declared, DeclaredParams, choice, number, text, with_signature
@@ -59,11 +60,27 @@ class SensitivitySpecificityEvaluator(DeclaredParams, Persistent, Evaluator):
     def isLargerBetter(self) -> bool:
         return bool(self.getOrDefault("metricName") != BRIER)
 
+    def evaluateByGroup(self, dataset: DataFrame, groupCol: str) -> list[tuple[Any, float]]:
+        """The metric of all rows, under "all", and then of each group, from one aggregation.
+
+        It is NaN for a group without rows of both classes.
+        """
+        return [(group, self._metric(Curve(own))) for group, own in self._levels(dataset, groupCol)]
+
     def _evaluate(self, dataset: DataFrame) -> float:
+        ((_, levels),) = self._levels(dataset)
+        return self._metric(Curve(levels))
+
+    def _levels(self, dataset: DataFrame, group: str | None = None) -> list[tuple[Any, Levels]]:
+        get: Any = self.getOrDefault
+        scored = Scored(dataset, get("labelCol"), get("scoreCol"), get("weightCol"), group)
+        return scored.levels(both=get("metricName") != BRIER)
+
+    def _metric(self, curve: Curve) -> float:
         get: Any = self.getOrDefault
         metric = get("metricName")
-        scored = Scored(dataset, get("labelCol"), get("scoreCol"), get("weightCol"))
-        curve = Curve(scored.overall(both=metric != BRIER))
+        if metric != BRIER and not (curve.tp[-1] > 0 and curve.fp[-1] > 0):
+            return math.nan
         if metric == SPECIFICITY:
             return float(curve.specificity[curve.at_sensitivity(get("minSensitivity"))])
         if metric == SENSITIVITY:

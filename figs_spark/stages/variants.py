@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -68,13 +70,20 @@ def compare_variants(
         unneeded = own.getOrDefault("weighting") != MEMBERSHIP and not needed
         rows = replace(prepared, membership=None) if unneeded else prepared
         model = models[variant] = own._model(rows, own._grow_prepared(rows))
-        scored = model.transform(test)
-        table[variant] = [judge.evaluate(scored)] + [
-            judge.evaluate(scored.where(column(name) == F.lit(group))) for group in rows.groups
-        ]
+        table[variant] = _judged(judge, model.transform(test), name, rows.groups)
     columns = pd.Index(["all", *prepared.groups], dtype=object, name=name)
     found = pd.DataFrame.from_dict(table, orient="index", columns=columns)
     return Compared(found.rename_axis("variant"), models)
+
+
+def _judged(judge: Evaluator, scored: DataFrame, name: str, groups: Sequence[Any]) -> list[float]:
+    """The metric of all rows, and of each group."""
+    if isinstance(judge, SensitivitySpecificityEvaluator):
+        (_, overall), *others = judge.evaluateByGroup(scored, name)
+        found = dict(others)
+        return [overall, *(found.get(group, math.nan) for group in groups)]
+    own = [scored.where(column(name) == F.lit(group)) for group in groups]
+    return [judge.evaluate(rows) for rows in (scored, *own)]
 
 
 def _evaluator(estimator: GFIGSEstimator) -> Evaluator:

@@ -25,7 +25,7 @@ from tests.cluster.standalone import Standalone, standalone
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 SUBMIT = str(Path(sys.executable).with_name("spark-submit"))
 SECONDS = 600  # a busy machine is no failure
-ROWS, SPLITS = 30_000, 20
+ROWS, SPLITS = 10_000, 12
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standalone]:
 @pytest.fixture(scope="module")
 def data(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("data") / "registry"
-    local("make-registry", "--rows", str(ROWS), "--partitions", "6", "--output", str(path))
+    local("make-registry", "--rows", str(ROWS), "--partitions", "4", "--output", str(path))
     return path
 
 
@@ -109,14 +109,9 @@ def about(data: Any) -> Any:
     return pytest.approx(data, rel=1e-6, abs=1e-9) if isinstance(data, float) else data
 
 
-def test_train_and_score_give_what_one_machine_gives(
+def test_scores_are_those_of_one_machine(
     cluster: Standalone, shipped: list[str], data: Path, expected: Path, tmp_path: Path
 ) -> None:
-    model = tmp_path / "model"
-    arguments = [*training(data), "--model.mode", "cluster", "--output", str(model)]
-    finish(submit(cluster, shipped, "train", *arguments))
-    assert trees(model) == about(trees(expected))
-
     scoring = ["--input", str(data), "--model", str(expected), "--rulesCol", "rules"]
     finish(submit(cluster, shipped, "score", *scoring, "--output", str(tmp_path / "far")))
     local("score", *scoring, "--output", str(tmp_path / "near"))
@@ -125,18 +120,18 @@ def test_train_and_score_give_what_one_machine_gives(
     assert far.num_rows == ROWS
 
 
-def test_a_fit_survives_the_loss_of_a_worker(
+def test_a_model_is_that_of_one_machine_though_a_worker_is_lost(
     cluster: Standalone, shipped: list[str], data: Path, expected: Path, tmp_path: Path
 ) -> None:
     arguments = [*training(data), "--model.mode", "cluster", "--model.verbose", "true"]
     process = submit(cluster, shipped, "train", *arguments, "--output", str(tmp_path / "model"))
     try:
-        before = until_split(process, 5)
+        before = until_split(process, 3)
         cluster.kill("worker0")
     finally:
         after = finish(process)
     assert "Lost executor" in after, before + after
-    assert splits(after)[0] < SPLITS - 5, "the worker was lost too late to matter"
+    assert splits(after)[0] < SPLITS - 3, "the worker was lost too late to matter"
     assert trees(tmp_path / "model") == about(trees(expected))
 
 

@@ -36,6 +36,12 @@ def frame(spark: SparkSession, rows: Sequence[Row]) -> DataFrame:
     return spark.createDataFrame(list(rows), schema)
 
 
+@pytest.fixture(params=["compiled", "interpreted"], autouse=True)
+def plans(request: pytest.FixtureRequest) -> None:
+    if request.param == "compiled":
+        request.getfixturevalue("compiled")
+
+
 @pytest.fixture(scope="module")
 def rows() -> list[Row]:
     return random_rows(Random(11), 400)

@@ -36,9 +36,6 @@ def test_the_sequence_of_the_readme(tmp_path: Path) -> None:
         assert "Traceback" not in done.stderr
     assert files(tmp_path / "build") == {"registry", "train", "scored", "evaluation"}
     assert (tmp_path / "build/evaluation/roc.png").exists()
-    again = run(command, tmp_path)
-    assert again.returncode == 4
-    assert "evaluate.yaml, line" in again.stderr
 
 
 def test_a_missing_input_is_a_line_not_a_trace(tmp_path: Path) -> None:

@@ -1,10 +1,12 @@
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 
 from tests.readme import code_blocks
 
 
+@pytest.mark.usefixtures("compiled")
 def test_the_code_in_the_readme_runs(spark: SparkSession) -> None:
     blocks = code_blocks()
     assert len(blocks) >= 2
