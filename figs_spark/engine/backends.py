@@ -26,6 +26,7 @@ from figs_spark.engine.weights import Weights
 
 BATCH_BYTES = 4 << 20  # packed bytes that go to a Python worker in one Arrow batch
 COLLECT_BYTES = 64 << 20  # partial sums that the driver takes in one step
+COMPACT_BYTES = 64 << 20  # packed rows of which a model may copy those that it counts
 SLICE_BYTES = 4 << 20  # of the sums, when Spark merges them
 
 PARTIAL = "slice int, part int, sums binary"
@@ -86,8 +87,9 @@ class DriverBackend(Backend):
 
     def alone(self, member: int) -> OneModel:
         """The rows for one model of many, which then grow side by side."""
-        blocks = chain.from_iterable(self.parts)
-        return OneModel([self.weights.rows(block, member) for block in blocks])
+        rows = (self.weights.rows(block, member) for block in chain.from_iterable(self.parts))
+        small = sum(block.codes.nbytes for part in self.parts for block in part) <= COMPACT_BYTES
+        return OneModel([each.compact() if small else each for each in rows])
 
 
 class OneModel:

@@ -67,6 +67,13 @@ class Rows:
     weight: Floats  # (rows,)
     count: Floats  # (rows,) how many rows of the input each one stands for; 0: left out
 
+    def compact(self) -> Rows:
+        """Without the rows that are left out."""
+        used = np.flatnonzero(self.count)
+        if len(used) == len(self.count):
+            return self
+        return Rows(self.codes[used], self.target[used], self.weight[used], self.count[used])
+
 
 @dataclass(frozen=True)
 class Program:

@@ -41,7 +41,8 @@ def check(dataset: DataFrame, stage: Any, classification: bool, **extra: Column)
     inputs = read_inputs(dataset, stage)
     label = _label(dataset, stage, inputs)
     weight, held = _weight(dataset, stage), _held(dataset, stage)
-    rows = _statistics(dataset, inputs, label, weight, held, classification)
+    identity = column(name) if (name := stage.given("idCol")) else None
+    rows = _statistics(dataset, inputs, label, weight, held, identity, classification)
     total = _total(rows)
     _check_rows(total, stage, inputs)
     classes = _check_classes(rows, total, stage, dataset) if classification else 0
@@ -100,6 +101,7 @@ def _statistics(
     label: Column,
     weight: Column | None,
     held: Column | None,
+    identity: Column | None,
     classification: bool,
 ) -> list[Row]:
     """One row of counts, or one per class; the class -1 has the labels that are no class."""
@@ -121,6 +123,8 @@ def _statistics(
     if held is not None:
         counts["missing_held"] = _count(held.isNull())
         counts["held"] = _count(held & (w > 0))
+    if identity is not None:
+        counts["missing_id"] = _count(identity.isNull())
     if inputs.packed is not None:
         size = F.size(inputs.packed)
         missing = column(inputs.names[0]).isNull()
@@ -158,9 +162,9 @@ def _check_rows(total: dict[str, Any], stage: Any, inputs: Inputs) -> None:
     rows = total["rows"]
     if rows == 0:
         raise ValueError("The DataFrame is empty: 0 rows. Check the filters before the fit.")
-    label, weight, held, features = (
+    label, weight, held, identity, features = (
         stage.given(name)
-        for name in ("labelCol", "weightCol", "validationIndicatorCol", "featuresCol")
+        for name in ("labelCol", "weightCol", "validationIndicatorCol", "idCol", "featuresCol")
     )
     wrong = [
         (
@@ -181,6 +185,11 @@ def _check_rows(total: dict[str, Any], stage: Any, inputs: Inputs) -> None:
         (
             "missing_held",
             f"Column '{held}' (validationIndicatorCol) is null in {{}} of {rows} rows. Fill it.",
+        ),
+        (
+            "missing_id",
+            f"Column '{identity}' (idCol) is null in {{}} of {rows} rows, which would all be drawn "
+            f"together. Fill it, or leave idCol unset.",
         ),
         (
             "missing_features",

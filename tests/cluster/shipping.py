@@ -1,15 +1,12 @@
 """What is sent to a cluster: the package as a zip, a Python with its dependencies as an archive.
 
-As the README says it:
-
-    pip wheel --no-deps --wheel-dir build/ship .          # renamed to .zip, for --py-files
-    python -m venv environment
-    environment/bin/pip install numpy 'pandas<3' pyarrow numba tqdm
-    venv-pack --prefix environment --output environment.tar.gz
+As the README says it under "Clusters"; what the environment holds is read there.
 """
 
 from __future__ import annotations
 
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -17,7 +14,6 @@ from importlib.metadata import version
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-NEEDED = ("numpy", "pandas<3", "pyarrow", "numba", "tqdm")  # pyspark is there already
 PYTHON = "./environment/bin/python"
 
 
@@ -39,10 +35,17 @@ def environment(folder: Path) -> Path:
     place, archive = folder / "environment", folder / "environment.tar.gz"
     run([sys.executable, str(ROOT / "conf/make_venv.py"), str(place)])
     pip = [str(place / "bin/python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    run([*pip, "install", "--no-compile", *(_as_here(need) for need in NEEDED)])
+    run([*pip, "install", "--no-compile", *map(_as_here, needed())])
     pack = [sys.executable, "-m", "venv_pack", "--quiet", "--compress-level", "1"]
     run([*pack, "--prefix", str(place), "--output", str(archive)])
     return archive
+
+
+def needed() -> list[str]:
+    """What the README tells to install for the executors."""
+    text = (ROOT / "README.md").read_text()
+    (line,) = re.findall(r"^environment/bin/pip install (.*)$", text, re.MULTILINE)
+    return shlex.split(line)
 
 
 def _as_here(need: str) -> str:

@@ -155,6 +155,7 @@ def test_saving_and_loading(
         ({"subsamplingRate": 1.5}, "from 1e-09 to 1"),
         ({"featureSubsetStrategy": "half"}, "a number of features"),
         ({"idCol": "nowhere"}, "'nowhere' \\(idCol\\) is not in the DataFrame"),
+        ({"idCol": "hurt"}, r"'hurt' \(idCol\) is null in \d+ of \d+ rows"),
         ({"labelCol": "days"}, "is no class in"),
     ],
 )

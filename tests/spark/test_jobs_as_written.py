@@ -1,8 +1,9 @@
-"""The jobs in sequence, by the files of conf/ and by spark-submit, as a user runs them."""
+"""The jobs in sequence, as the README writes them, and by spark-submit."""
 
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -23,15 +24,25 @@ def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+def written() -> list[list[str]]:
+    """The commands of the README that start jobs by their files of conf/."""
+    lines = (ROOT / "README.md").read_text().splitlines()
+    wanted = [line for line in lines if line.startswith("figs-spark ") and "--config" in line]
+    return [shlex.split(line, comments=True) for line in wanted]
+
+
 def test_the_sequence_of_the_readme(tmp_path: Path) -> None:
     small = {"make-registry": ["--rows", "5000"], "train": ["--model.maxSplits", "4"]}
-    for job in ("make-registry", "train", "score", "evaluate"):
-        config = ROOT / "conf" / f"{job.replace('-', '_')}.yaml"
-        command = [str(BIN / "figs-spark"), job, "--config", str(config), *small.get(job, [])]
-        if job == "train":
-            script = ROOT / "jobs/train.py"
-            command = [str(BIN / "spark-submit"), str(script), *command[2:]]
-        done = run(command, tmp_path)
+    commands = written()
+    assert [job for _, job, *_ in commands] == ["make-registry", "train", "score", "evaluate"]
+    for name in ("conf", "jobs"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    for command in commands:
+        if command[1] == "train":
+            command = ["spark-submit", "jobs/train.py", *command[2:], *small["train"]]
+        else:
+            command = [*command, *small.get(command[1], [])]
+        done = run([str(BIN / command[0]), *command[1:]], tmp_path)
         assert done.returncode == 0, done.stderr
         assert "Traceback" not in done.stderr
     assert files(tmp_path / "build") == {"registry", "train", "scored", "evaluation"}
