@@ -20,7 +20,7 @@ import pytest
 from pyspark.errors import AnalysisException
 from pyspark.ml import Pipeline, PipelineModel
 from pyspark.ml.classification import GBTClassifier
-from pyspark.ml.evaluation import BinaryClassificationEvaluator, RegressionEvaluator
+from pyspark.ml.evaluation import BinaryClassificationEvaluator
 from pyspark.ml.feature import StringIndexer, VectorAssembler
 from pyspark.ml.tuning import CrossValidator, CrossValidatorModel, ParamGridBuilder
 from pyspark.sql import DataFrame, SparkSession
@@ -139,21 +139,23 @@ def a_pipeline_is_saved(df: DataFrame, models: Models, path: str) -> None:
 
 
 def sizes_are_cross_validated(df: DataFrame, models: Models, path: str) -> None:
-    estimator = FIGSRegressor(featuresCols=FEATURES, labelCol="days")
+    estimator = FIGSClassifier(featuresCols=FEATURES, labelCol="died", classWeight={1: 3})
     validator = CrossValidator(
         estimator=estimator,
-        estimatorParamMaps=ParamGridBuilder().addGrid(estimator.maxSplits, [1, 4]).build(),
-        evaluator=RegressionEvaluator(labelCol="days"),
+        estimatorParamMaps=ParamGridBuilder().addGrid(estimator.maxSplits, [0, 3]).build(),
+        evaluator=SensitivitySpecificityEvaluator(labelCol="died", minSensitivity=0.7),
         numFolds=2,
         parallelism=2,
         seed=0,
     )
     model: Any = validator.fit(df)
-    assert model.bestModel.numSplits == 4
-    assert model.avgMetrics[1] < model.avgMetrics[0]
+    assert model.avgMetrics[0] == 0 < model.avgMetrics[1]
+    assert model.bestModel.numSplits == 3
     model.save(path)
     loaded: Any = CrossValidatorModel.load(path)
     assert loaded.bestModel.treeSum == model.bestModel.treeSum
+    assert loaded.getEvaluator().getMinSensitivity() == 0.7
+    assert loaded.getEstimator().getClassWeight() == {1: 3.0}
 
 
 def folds_are_grown_together(df: DataFrame, models: Models, path: str) -> None:
@@ -165,18 +167,17 @@ def folds_are_grown_together(df: DataFrame, models: Models, path: str) -> None:
 
 def an_ensemble_is_grown(df: DataFrame, models: Models, path: str) -> None:
     columns = {"featuresCols": FEATURES, "labelCol": "died"}
-    for mode in ("driver", "cluster"):
-        bagged = BaggedFIGSClassifier(
-            **columns, numEstimators=3, maxSplits=2, idCol="id", oobScore=True, mode=mode
-        )
-        model = bagged.fit(df.withColumn("id", F.monotonically_increasing_id()))
-        assert 0 < model.oobScore <= 1
-        model.write().overwrite().save(path)
-        loaded = BaggedFIGSClassificationModel.load(path)
-        rows = loaded.transform(df).collect()
-        table = [[row[name] for name in FEATURES] for row in rows]
-        expected = model.predictProbability(table).tolist()
-        assert [row["probability"].tolist() for row in rows] == expected
+    bagged = BaggedFIGSClassifier(
+        **columns, numEstimators=3, maxSplits=2, idCol="id", oobScore=True, mode="cluster"
+    )
+    model = bagged.fit(df.withColumn("id", F.monotonically_increasing_id()))
+    assert 0 < model.oobScore <= 1
+    model.save(path)
+    loaded = BaggedFIGSClassificationModel.load(path)
+    rows = loaded.transform(df).collect()
+    table = [[row[name] for name in FEATURES] for row in rows]
+    expected = model.predictProbability(table).tolist()
+    assert [row["probability"].tolist() for row in rows] == expected
 
 
 def an_operating_point_is_kept(df: DataFrame, models: Models, path: str) -> None:
@@ -202,24 +203,6 @@ def scores_are_judged(df: DataFrame, models: Models, path: str) -> None:
     finally:
         levels.LEVELS = before
     assert 20 < len(merged) <= levels.FEWEST + 1
-
-
-def the_evaluator_tunes(df: DataFrame, models: Models, path: str) -> None:
-    estimator = FIGSClassifier(featuresCols=FEATURES, labelCol="died", classWeight={1: 3})
-    validator = CrossValidator(
-        estimator=estimator,
-        estimatorParamMaps=ParamGridBuilder().addGrid(estimator.maxSplits, [0, 3]).build(),
-        evaluator=SensitivitySpecificityEvaluator(labelCol="died", minSensitivity=0.7),
-        numFolds=2,
-        seed=0,
-    )
-    model: Any = validator.fit(df)
-    assert model.avgMetrics[0] == 0 < model.avgMetrics[1]
-    assert model.bestModel.numSplits == 3
-    validator.save(path)
-    loaded: Any = CrossValidator.load(path)
-    assert loaded.getEvaluator().getMinSensitivity() == 0.7
-    assert loaded.getEstimator().getClassWeight() == {1: 3.0}
 
 
 def groups_have_their_models(df: DataFrame, models: Models, path: str) -> None:
@@ -250,8 +233,8 @@ def groups_have_their_models(df: DataFrame, models: Models, path: str) -> None:
         found.setUnseenGroup("error").transform(new).collect()
     boosted = estimator.setMembershipEstimator(GBTClassifier(maxIter=2)).setMembershipFolds(0)
     boosted.save(f"{path}/estimator")
-    again = GFIGSClassifier.load(f"{path}/estimator").fit(rows)
-    assert type(again.membershipModel).__name__ == "GBTClassificationModel"
+    again = GFIGSClassifier.load(f"{path}/estimator")
+    assert again.getMembershipEstimator().getMaxIter() == 2
 
 
 def bad_input_is_named(df: DataFrame, models: Models, path: str) -> None:
@@ -272,7 +255,6 @@ CHECKS: tuple[Check, ...] = (
     an_ensemble_is_grown,
     an_operating_point_is_kept,
     scores_are_judged,
-    the_evaluator_tunes,
     groups_have_their_models,
     bad_input_is_named,
 )
