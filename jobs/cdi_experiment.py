@@ -1,7 +1,7 @@
 """Clinical decision instruments by CART, FIGS and G-FIGS: pooled, separate and by membership.
 
     spark-submit jobs/cdi_experiment.py --output build/cdi
-    spark-submit jobs/cdi_experiment.py --data folder --boosted --output build/cdi
+    spark-submit jobs/cdi_experiment.py --data folder --output build/cdi
 
 `folder` holds the cleaned PECARN tables that the authors of G-FIGS publish, `csi_pred.csv` with
 `csi_prop.csv` and so on, the outcome in the last column; they are obtained under PECARN's terms.
@@ -32,7 +32,12 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--data", help="folder with *_pred.csv and *_prop.csv; default: generated")
     found.add_argument("--rows", type=int, default=12_000, help="generated rows (%(default)s)")
     found.add_argument("--seeds", type=int, nargs="+", default=range(10), help="(0 to 9)")
-    found.add_argument("--boosted", action="store_true", help="also boosted trees for membership")
+    found.add_argument(
+        "--boosted",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="try boosted trees for membership, too: most of the time",
+    )
     found.add_argument("--output", default="build/cdi", help="folder (%(default)s)")
     return found
 

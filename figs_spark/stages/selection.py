@@ -84,16 +84,18 @@ def select_gfigs(
     judge = _Judge(validation, sensitivities, weightCol)
     first: list[Tried] = []
     second: list[Tried] = []
+    fitted: list[Membership | None] = []  # on the rows of the last fit
     for k, classifier in enumerate(membershipEstimators):
         own = estimator.copy()._set(membershipEstimator=classifier, maxSplitsByGroup=None)
-        known = own._prepare(both).membership if membershipOnBoth else None
-        tried, chosen = _sizes(k, own, train, sizes, judge, known)
+        fitted.append(own._prepare(both).membership if membershipOnBoth else None)
+        tried, chosen = _sizes(k, own, train, sizes, judge, fitted[k])
         first += tried
         second.append(chosen)
     best = min(second, key=lambda tried: tried.order)
     final = _with_sizes(estimator, best, membershipEstimators[best.membership])
     table = _table(first, second, best, membershipEstimators, sensitivities)
-    return Selected(final.fit(both), final, table)
+    prepared = final._prepare(both, fitted[best.membership])
+    return Selected(final._model(prepared, final._grow_prepared(prepared)), final, table)
 
 
 def _sizes(
