@@ -30,6 +30,7 @@ from jobs.bench.data import prepare
 from jobs.bench.growing import Curve, measure_growth
 from jobs.bench.presets import FRIEDMAN, PRESETS, Preset
 from jobs.bench.report import Report
+from jobs.reports import add_output, check_output
 
 CONF = Path(__file__).resolve().parents[1] / "conf"
 
@@ -38,6 +39,7 @@ log = logging.getLogger("benchmark")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
+    check_output(options, f"{options.preset}.json")
     logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     log.setLevel(logging.INFO)
     spark = start(PRESETS[options.preset].heap)
@@ -58,9 +60,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--rows", type=int, help="of the largest table, the others in proportion; default: preset"
     )
     parser.add_argument("--seed", type=int, default=0, help="of the generated rows (%(default)s)")
-    parser.add_argument(
-        "--output", metavar="PATH", type=Path, default=Path("build/bench"), help="(%(default)s)"
-    )
+    add_output(parser, "build/bench")
     options = parser.parse_args(arguments)
     if options.rows is not None and options.rows < 1:
         parser.error(f"--rows {options.rows} is not a positive number")

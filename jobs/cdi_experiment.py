@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -25,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # spark-submit has
 
 from jobs.cdi import protocol, studies
 from jobs.cdi.report import markdown, plot
+from jobs.reports import add_output, check_output
 
 
 def parser() -> argparse.ArgumentParser:
@@ -38,39 +39,41 @@ def parser() -> argparse.ArgumentParser:
         default=True,
         help="try boosted trees for membership, too: most of the time",
     )
-    found.add_argument("--output", default="build/cdi", help="folder (%(default)s)")
+    add_output(found, "build/cdi")
     return found
 
 
-def experiment(spark: SparkSession, options: argparse.Namespace) -> pd.DataFrame:
-    """One row per study, seed, model and group."""
+def experiment(spark: SparkSession, options: argparse.Namespace) -> Iterator[pd.DataFrame]:
+    """After every seed what there is so far: one row per study, seed, model and group."""
     if options.data:
         wanted = studies.published(Path(options.data))
     else:
         wanted = [studies.registry(spark, options.rows)]
-    records = [
-        record
-        for study in wanted
-        for seed in options.seeds
-        for record in protocol.run_seed(spark, study, seed, options.boosted)
-    ]
-    return pd.DataFrame(records)
+    records = []
+    for study in wanted:
+        for seed in options.seeds:
+            records += protocol.run_seed(spark, study, seed, options.boosted)
+            yield pd.DataFrame(records)
+
+
+def write(results: pd.DataFrame, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    results.to_csv(folder / "cdi.csv", index=False)
+    (folder / "cdi.md").write_text(markdown(results))
+    plot(results, folder / "cdi.png")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
+    check_output(options, "cdi.csv")
     logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     protocol.log.setLevel(logging.INFO)
     spark = SparkSession.builder.appName("figs_spark cdi_experiment").getOrCreate()
     try:
-        results = experiment(spark, options)
+        for results in experiment(spark, options):
+            write(results, options.output)  # an hour's work is not lost when it is cut short
     finally:
         spark.stop()
-    output = Path(options.output)
-    output.mkdir(parents=True, exist_ok=True)
-    results.to_csv(output / "cdi.csv", index=False)
-    (output / "cdi.md").write_text(markdown(results))
-    plot(results, output / "cdi.png")
     print(markdown(results))
     return 0
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -33,6 +34,10 @@ from figs_spark import (
     FIGSClassifier,
     FIGSRegressor,
 )
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # spark-submit has only jobs there
+
+from jobs.reports import add_output, check_output
 
 LABEL = "label"
 COLUMNS = ["data", "classification", "split", "model", "score", "seconds"]
@@ -176,7 +181,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--data", required=True, help="folder with Parquet files")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="these files alone")
     parser.add_argument("--splits", type=int, default=6, help="random splits (%(default)s)")
-    parser.add_argument("--output", default="build/compare", help="folder (%(default)s)")
+    add_output(parser, "build/compare")
     return parser
 
 
@@ -184,6 +189,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     if not any(Path(options.data).glob("*.parquet")):
         raise SystemExit(f"compare.py: no *.parquet in {options.data}")
+    check_output(options, "compare.csv")
     logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     log.setLevel(logging.INFO)
     spark = SparkSession.builder.appName("figs_spark compare").getOrCreate()
@@ -191,10 +197,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         results = compare(spark, options)
     finally:
         spark.stop()
-    output = Path(options.output)
-    output.mkdir(parents=True, exist_ok=True)
-    results.to_csv(output / "compare.csv", index=False)
-    (output / "compare.md").write_text(tables(results))
+    options.output.mkdir(parents=True, exist_ok=True)
+    results.to_csv(options.output / "compare.csv", index=False)
+    (options.output / "compare.md").write_text(tables(results))
     print(tables(results))
     return 0
 

@@ -12,7 +12,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.metrics import roc_curve as sklearn_roc_curve
 
 from jobs import cdi_experiment as job
-from jobs.cdi import protocol, report, studies
+from jobs.cdi import protocol, studies
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_the_experiment_runs(
     monkeypatch.setattr(protocol, "LOGISTIC", (0.1,))
     monkeypatch.setattr(protocol, "BOOSTED", (2,))
     options = job.parser().parse_args(["--data", str(folder), "--seeds", "0", "1"])
-    results = job.experiment(spark, options)
+    *_, results = job.experiment(spark, options)
     assert results.groupby(["model", "group"]).size().tolist() == [2] * 6
     assert results["group"].tolist()[:3] == ["all", studies.OLD, studies.YOUNG]
     assert results["AUC"].between(0, 1).all()
@@ -83,8 +83,10 @@ def test_the_experiment_runs(
     sizes = results.groupby("model")["splits"].max()
     assert sizes["CART"] <= 5
     assert sizes["G-FIGS"] <= 12
-    text = report.markdown(results)
+    job.write(results, tmp_path / "report")
+    text = (tmp_path / "report/cdi.md").read_text()
     assert text.count("| G-FIGS |") == 3
     assert " ± " in text
-    report.plot(results, tmp_path / "cdi.png")
-    assert (tmp_path / "cdi.png").stat().st_size > 10_000
+    assert (tmp_path / "report/cdi.png").stat().st_size > 10_000
+    with pytest.raises(SystemExit, match="4"):
+        job.main(["--output", str(tmp_path / "report")])

@@ -1,0 +1,27 @@
+"""What the experiments share: a folder for the report, in which nothing is overwritten unasked."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from figs_spark.app.errors import OUTPUT_EXISTS
+
+
+def add_output(parser: argparse.ArgumentParser, folder: str) -> None:
+    parser.add_argument(
+        "--output", metavar="PATH", type=Path, default=Path(folder), help="folder (%(default)s)"
+    )
+    parser.add_argument("--overwrite", action="store_true", help="replace a report that is there")
+
+
+def check_output(options: argparse.Namespace, name: str) -> None:
+    """Before any work: end with exit code 4 where the folder has a report of this name."""
+    report = options.output / name
+    if report.exists() and not options.overwrite:
+        print(
+            f"--output: '{report}' exists: choose another folder, or pass --overwrite.",
+            file=sys.stderr,
+        )
+        raise SystemExit(OUTPUT_EXISTS)
