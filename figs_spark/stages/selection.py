@@ -84,7 +84,7 @@ def select_gfigs(
     judge = _Judge(validation, sensitivities, weightCol)
     first: list[Tried] = []
     second: list[Tried] = []
-    fitted: list[Membership | None] = []  # on the rows of the last fit
+    fitted: list[Membership | None] = []  # on all rows but the test rows
     for k, classifier in enumerate(membershipEstimators):
         own = estimator.copy()._set(membershipEstimator=classifier, maxSplitsByGroup=None)
         fitted.append(own._prepare(both).membership if membershipOnBoth else None)
@@ -94,7 +94,8 @@ def select_gfigs(
     best = min(second, key=lambda tried: tried.order)
     final = _with_sizes(estimator, best, membershipEstimators[best.membership])
     table = _table(first, second, best, membershipEstimators, sensitivities)
-    prepared = final._prepare(both, fitted[best.membership])
+    folds = estimator.getOrDefault("membershipFolds")  # weigh a row without having seen it
+    prepared = final._prepare(both, None if folds else fitted[best.membership])
     return Selected(final._model(prepared, final._grow_prepared(prepared)), final, table)
 
 

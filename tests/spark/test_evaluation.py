@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from pyspark.ml.tuning import CrossValidator, CrossValidatorModel, ParamGridBuilder
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from sklearn import metrics
 
 from figs_spark import FIGSClassifier, SensitivitySpecificityEvaluator
@@ -24,6 +25,21 @@ def data(spark: SparkSession) -> DataFrame:
 def scored(data: DataFrame) -> DataFrame:
     model = FIGSClassifier(featuresCols=FEATURES, labelCol="died", maxSplits=5).fit(data)
     return model.transform(data).cache()
+
+
+def test_groups_are_judged_as_if_alone(scored: DataFrame) -> None:
+    evaluator = SensitivitySpecificityEvaluator(metricName="areaUnderROC", labelCol="died")
+    (everyone, overall), *groups = evaluator.evaluateByGroup(scored, "visits")
+    assert (everyone, overall) == ("all", evaluator.evaluate(scored))
+    assert len(groups) > 2
+    for group, area in groups:
+        own = scored.where(F.col("visits") == group)
+        if own.select("died").distinct().count() == 2:
+            assert area == pytest.approx(evaluator.evaluate(own), abs=1e-12)
+        else:
+            assert np.isnan(area)
+    one_class = scored.where("died = 1 OR visits > 1")
+    assert np.isnan(dict(evaluator.evaluateByGroup(one_class, "visits")[1:])[1])
 
 
 def expected(name: str, y: Any, s: Any, w: Any) -> float:
