@@ -10,6 +10,7 @@ Values are compared as float64: float32 would merge neighbouring Unix timestamps
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -54,8 +55,8 @@ class FeatureBins:
         if self.values is None:
             last = (left + right - 1) // 2
             return float(self.edges[last]), last
-        threshold = float(midpoints(self.values[[left, right]])[0])
-        return threshold, int(np.searchsorted(self.values, threshold, "right")) - 1
+        threshold = _midpoint(float(self.values[left]), float(self.values[right]))
+        return threshold, int(self.values.searchsorted(threshold, "right")) - 1
 
 
 @dataclass(frozen=True)
@@ -192,6 +193,12 @@ def midpoints(values: Floats) -> Floats:
     with np.errstate(invalid="ignore"):
         middle = low / 2 + high / 2
     return np.where((middle < high) & np.isfinite(middle), middle, low)
+
+
+def _midpoint(low: float, high: float) -> float:
+    """Of two values what `midpoints` finds."""
+    middle = low / 2 + high / 2
+    return middle if middle < high and math.isfinite(middle) else low
 
 
 def _named(described: Feature, bins: FeatureBins) -> Feature:

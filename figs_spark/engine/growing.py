@@ -180,11 +180,11 @@ class Growth:
             self._begin(sums)
         if self._afresh:
             self._histograms = dict(zip(self._candidates(), sums.full, strict=True))
-            self._best.clear()
-            stale = list(self._histograms)
-        else:
-            stale = self._update(sums)
-        self._find([leaf for leaf in stale if self._may_split(leaf)])
+            cuts = self._cuts.best(sums.full, self._limits)
+            self._best = dict(zip(self._histograms, cuts, strict=True))
+            return
+        for leaf in self._update(sums):
+            (self._best[leaf],) = self._cuts.best(self._histograms[leaf][None], self._limits)
 
     def _begin(self, sums: Sums) -> None:
         """The totals of this model's rows, from the histogram of all of them."""
@@ -229,7 +229,8 @@ class Growth:
         for leaf in (small, large, NEW_ROOT):
             if not self._may_split(leaf):
                 self._histograms.pop(leaf, None)
-        return [small, large, *others, NEW_ROOT]
+                self._best.pop(leaf, None)
+        return [leaf for leaf in (small, large, *others, NEW_ROOT) if leaf in self._histograms]
 
     def _move_others(
         self, others: Sequence[int], overlaps: Floats, moved: dict[int, Floats]
@@ -256,12 +257,6 @@ class Growth:
             return self._histograms[leaf][:, self.layout.outputs]
         found = self._overlaps.get((self._last, leaf))
         return self._overlaps.get((leaf, self._last)) if found is None else found
-
-    def _find(self, leaves: Sequence[int]) -> None:
-        if not leaves:
-            return
-        best = self._cuts.best([self._histograms[leaf] for leaf in leaves], self._limits)
-        self._best |= dict(zip(leaves, best, strict=True))
 
     # The step itself
 
@@ -295,10 +290,7 @@ class Growth:
             leaf = item[0]
             return (len(self.roots), 0) if leaf == NEW_ROOT else (self.nodes[leaf].tree, leaf)
 
-        return sorted(
-            ((leaf, best) for leaf, best in self._best.items() if self._may_split(leaf)),
-            key=order,
-        )
+        return sorted(self._best.items(), key=order)
 
     def _plant(self) -> int:
         """A new tree of one leaf that holds all rows; the first one starts from the mean."""
@@ -322,15 +314,17 @@ class Growth:
         lowered = sum(float(side.g @ side.mean) for side in (found.left, found.right))
         self.losses.append(max(self.losses[-1] - lowered / self.weight, 0.0))
         self._last = leaf
-        log.log(
-            logging.DEBUG if self.member else logging.INFO,
-            "split %d: tree %d, %s, gain %.6g, %.2f s",
-            self.steps + 1,
-            node.tree + 1,
-            condition(self.bins.described[feature], node.split, True),
-            found.gain,
-            time.perf_counter() - self._started,
-        )
+        level = logging.DEBUG if self.member else logging.INFO
+        if log.isEnabledFor(level):
+            log.log(
+                level,
+                "split %d: tree %d, %s, gain %.6g, %.2f s",
+                self.steps + 1,
+                node.tree + 1,
+                condition(self.bins.described[feature], node.split, True),
+                found.gain,
+                time.perf_counter() - self._started,
+            )
 
     def _widen_or_stop(self) -> None:
         """A random subset without a valid split is drawn again, twice as large."""

@@ -1,22 +1,22 @@
-"""Histograms of candidate leaves -> the best split of each. NumPy only.
+"""The histogram of a candidate leaf -> its best split.
 
-All cuts of all features of all leaves are tried at once: the bins of a feature lie in a row, so
-the left side of each cut is a running sum. Categories are first put in the order of their mean
+All cuts of all features are tried: the bins of a feature lie in a row, so the left side of each cut
+is a running sum. Categories are first put in the order of their mean
 residual, where the best set of categories is again a cut. Missing values try both sides.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from figs_spark.engine import cutting, jit
 from figs_spark.engine.histograms import Floats, Layout
 
-CELLS = 1 << 21  # bins looked at together, to bound memory
 TINY = 1e-12  # a child with a smaller share of the weight counts as empty
 
 
@@ -76,86 +76,49 @@ class Cuts:
         self.layout = layout
         self.categorical = [j for j, yes in enumerate(categorical) if yes]
 
-    @cached_property
-    def feature(self) -> NDArray[np.intp]:
-        return np.repeat(np.arange(len(self.layout.widths)), self.layout.widths)
+    def best(self, histograms: Floats, limits: Limits) -> list[Cut | None]:
+        """The best valid cut of each histogram (leaves, bins, channels)."""
+        if self.categorical:
+            histograms = np.stack([h[self._order(h)] for h in histograms])
+        gains = np.empty(len(histograms))
+        cuts = np.zeros(len(histograms), np.int64)
+        run: Any = cutting.best_cuts if jit.available() else cutting.best_cuts_plain
+        run(
+            histograms,
+            self.layout.offsets,
+            self.layout.outputs,
+            limits.min_rows,
+            limits.min_weight,
+            TINY * limits.total_weight,
+            limits.tie,
+            gains,
+            cuts,
+        )
+        return [
+            Cut(gain, cut // 2, cut % 2 == 0) if gain > -np.inf else None
+            for gain, cut in zip(gains.tolist(), cuts.tolist(), strict=True)
+        ]
 
-    @cached_property
-    def starts(self) -> NDArray[np.intp]:
-        return self.layout.offsets[:-1].astype(np.intp)
-
-    @cached_property
-    def missing(self) -> NDArray[np.intp]:
-        return self.layout.offsets[1:].astype(np.intp) - 1
-
-    def best(self, histograms: Sequence[Floats], limits: Limits) -> list[Cut | None]:
-        """The best valid cut of each histogram (bins, channels), or None."""
-        step = max(1, CELLS // self.layout.size)
-        found: list[Cut | None] = []
-        for at in range(0, len(histograms), step):
-            found += self._best(np.asarray(histograms[at : at + step]), limits)
-        return found
-
-    def _best(self, histograms: Floats, limits: Limits) -> Iterator[Cut | None]:
-        order = self._order(histograms)
-        if order is not None:
-            histograms = np.take_along_axis(histograms, order[:, :, None], axis=1)
-        gains = self._gains(histograms, limits).reshape(len(histograms), -1)
-        tops = gains.max(axis=1)
-        firsts = np.argmax(gains >= tops[:, None] - limits.tie, axis=1)
-        for top, first in zip(tops.tolist(), firsts.tolist(), strict=True):
-            position, right = divmod(first, 2)
-            yield Cut(top, position, not right) if top > -np.inf else None
-
-    def _gains(self, histograms: Floats, limits: Limits) -> Floats:
-        """Gain of each cut after a bin, with missing left and right; shape (leaves, bins, 2)."""
+    def _order(self, histogram: Floats) -> NDArray[np.intp]:
+        """Bins with the categories sorted by mean residual, empty ones last."""
         outputs = self.layout.outputs
-        total = histograms[:, : self.layout.widths[0]].sum(axis=1)
-        missing = histograms[:, self.missing]
-        present = histograms.copy()
-        present[:, self.missing] = 0.0
-        steps = present.copy()  # each feature ends where it began, so that rounding does not grow
-        steps[:, self.missing] = -np.add.reduceat(present, self.starts, axis=1)
-        running = np.cumsum(steps, axis=1)
-        score = np.sum(total[:, :outputs] ** 2, axis=1) / total[:, outputs]
-        any_missing = missing[:, :, -1] > 0
-        gains = np.full((*running.shape[:2], 2), -np.inf)
-        for side in (0, 1) if any_missing.any() else (1,):  # missing left, missing right
-            left = running + missing[:, self.feature] if side == 0 else running
-            right = total[:, None, :] - left
-            weight = np.minimum(left[:, :, outputs], right[:, :, outputs])
-            valid = np.minimum(left[:, :, -1], right[:, :, -1]) >= limits.min_rows - 0.5
-            valid &= weight >= limits.min_weight
-            valid &= weight > TINY * limits.total_weight
-            valid &= present[:, :, -1] > 0.5
-            if side == 0:
-                valid &= any_missing[:, self.feature]
-            gain = np.zeros(valid.shape)
-            for c in range(outputs):
-                gain += left[:, :, c] ** 2 / np.where(valid, left[:, :, outputs], 1.0)
-                gain += right[:, :, c] ** 2 / np.where(valid, right[:, :, outputs], 1.0)
-            gains[:, :, side] = np.where(valid, gain - score[:, None], -np.inf)
-        return gains
-
-    def _order(self, histograms: Floats) -> NDArray[np.intp] | None:
-        """Bins with the categories of each leaf sorted by mean residual, empty ones last."""
-        if not self.categorical:
-            return None
-        outputs = self.layout.outputs
-        order = np.tile(np.arange(self.layout.size), (len(histograms), 1))
+        order = np.arange(self.layout.size)
         for j in self.categorical:
-            start, missing = self.starts[j], self.missing[j]
-            for k, histogram in enumerate(histograms):
-                bins = histogram[start:missing]
-                order[k, start:missing] = start + _rank(bins[:, :outputs], bins[:, outputs:])
+            start, missing = self._span(j)
+            bins = histogram[start:missing]
+            order[start:missing] = start + _rank(bins[:, :outputs], bins[:, outputs:])
         return order
+
+    def _span(self, feature: int) -> tuple[int, int]:
+        """The first bin of a feature, and the one of missing values."""
+        start, stop = self.layout.offsets[feature : feature + 2].tolist()
+        return start, stop - 1
 
     def split(self, histogram: Floats, cut: Cut) -> Found:
         """What a cut of this histogram does, the sums of both sides taken afresh from it."""
-        j = int(self.feature[cut.position])
-        start, missing = self.starts[j], self.missing[j]
-        order = self._order(histogram[None])
-        bins = np.arange(start, missing) if order is None else order[0, start:missing]
+        j = int(np.searchsorted(self.layout.offsets, cut.position, "right")) - 1
+        start, missing = self._span(j)
+        bins = self._order(histogram)[start:missing]
         seen = histogram[:, -1] > 0.5
         at = cut.position + 1 - start
         left, right = bins[:at][seen[bins[:at]]], bins[at:][seen[bins[at:]]]
