@@ -36,7 +36,7 @@ unit: $(VENV)/.test ## run the tests that need no Java
 cluster-test: $(VENV)/.test ## run the jobs on a standalone cluster and kill a worker; part of test
 	@$(WITH_JAVA) $(BIN)/python -m pytest tests/cluster
 
-bench: $(VENV)/.bench ## time the engine; PRESET=smoke, standard, large, wide or duplicates
+bench: $(VENV)/.bench ## time the engine; PRESET=smoke, standard, large, wide, duplicates or ensembles
 	@$(WITH_JAVA) $(BIN)/spark-submit --driver-memory $(HEAP) jobs/benchmark.py --preset $(PRESET) --overwrite
 
 format: $(VENV)/.test ## repair style and format

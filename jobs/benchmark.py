@@ -4,7 +4,8 @@
     python jobs/benchmark.py --preset smoke
 
 Writes a report to `--output`, as JSON, as Markdown and, of growth, as a picture, and prints it.
-The generated tables stay in `--output` and serve the next run.
+The generated tables stay in `--output` and serve the next run. `--data` gives the preset
+`ensembles` the real tables that its bars are set for.
 
 Exit codes: 0 done, 1 a contender failed, 2 wrong arguments.
 """
@@ -16,6 +17,7 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -26,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # spark-submit has
 from jobs.bench import environment
 from jobs.bench.cases import CaseResult, measure_case
 from jobs.bench.contenders import warm_up
-from jobs.bench.data import prepare
+from jobs.bench.data import copied, prepare
 from jobs.bench.growing import Curve, measure_growth
 from jobs.bench.presets import FRIEDMAN, PRESETS, Preset
 from jobs.bench.report import Report
@@ -59,11 +61,25 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--rows", type=int, help="of the largest table, the others in proportion; default: preset"
     )
+    parser.add_argument(
+        "--data",
+        type=Path,
+        metavar="FOLDER",
+        help="with Parquet tables, outcome last, for the preset ensembles: recidivism.parquet and "
+        "readmission.parquet; default: generated tables of their size",
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the generated rows (%(default)s)")
     add_output(parser, "build/bench")
     options = parser.parse_args(arguments)
     if options.rows is not None and options.rows < 1:
         parser.error(f"--rows {options.rows} is not a positive number")
+    names = [case.real for case in PRESETS[options.preset].cases if case.real]
+    if options.data:
+        if not names:
+            parser.error(f"--data: preset {options.preset} has generated tables only")
+        lacking = [name for name in names if not (options.data / f"{name}.parquet").is_file()]
+        if lacking:
+            parser.error(f"--data: {options.data} has no {lacking[0]}.parquet")
     options.output = options.output.resolve()
     return options
 
@@ -80,8 +96,10 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Report:
     preset = PRESETS[options.preset]
     if options.rows is not None:
         preset = preset.scaled(options.rows)
+    if not options.data and any(case.real for case in preset.cases):
+        preset = replace(preset, judged=False)
     began, load = datetime.now().astimezone(), environment.load()
-    curves, results = measure(spark, preset, options.output, options.seed)
+    curves, results = measure(spark, preset, options.output, options.seed, options.data)
     facts = {
         "date": began.isoformat(timespec="seconds"),
         "minutes": round((datetime.now().astimezone() - began).total_seconds() / 60, 1),
@@ -95,13 +113,17 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Report:
 
 
 def measure(
-    spark: SparkSession, preset: Preset, folder: Path, seed: int
+    spark: SparkSession, preset: Preset, folder: Path, seed: int, given: Path | None
 ) -> tuple[list[Curve], list[CaseResult]]:
     """Growth comes first, while the Python workers hold nothing that other contenders left."""
-    tables = {
-        (kind, features): prepare(folder / "data", kind, most, least, features, seed)
-        for (kind, features), (least, most) in preset.tables().items()
-    }
+    tables = {}
+    for (kind, features), (least, most) in preset.tables().items():
+        if given:
+            source = given / f"{preset.real(kind, features)}.parquet"
+            tables[kind, features] = copied(source, folder / "data", kind, seed)
+        else:
+            made = prepare(folder / "data", kind, most, least, features, seed)
+            tables[kind, features] = made
     curves = []
     if preset.growth:
         data = tables[FRIEDMAN, preset.growth.middle.features]

@@ -26,6 +26,7 @@ takes the mean back.
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -385,9 +386,17 @@ class Growth:
             losses=tuple(self.losses),
         )
 
+    @property
+    def _decimals(self) -> int:
+        """Of values: so many that leaves with the same mean have the same value."""
+        spread = math.sqrt(self.losses[0]) or 1.0
+        return 12 - math.floor(math.log10(spread))
+
     def _frozen(self, index: int) -> Node:
         node = self.nodes[index]
-        value = node.value + self.centre if node.tree == 0 else node.value
+        value = np.round(node.value, self._decimals)
+        if node.tree == 0:
+            value = value + self.centre
         return Node(
             value=tuple(value.tolist()),
             rows=node.rows,

@@ -3,7 +3,8 @@
 First, for every membership model and group, the size with the best specificity on the validation
 rows of that group. Then, with these sizes, one membership model for all groups, by the validation
 rows of all groups together. Ties go to the next sensitivity that is asked for, then to the smaller
-model. Sizes are nested, so each membership model needs one fit.
+model. Sizes are nested, so each membership model needs one fit. Rows are ranked by the raw score:
+the probability does not tell scores of 0 and below apart.
 """
 
 from __future__ import annotations
@@ -143,7 +144,7 @@ class _Judge:
     def specificities(self, model: Any) -> dict[Any, Specificities]:
         """By group, and of all rows under "all"."""
         get, score = model.getOrDefault, f"{model.uid}_score"
-        names = {p: "" for p in OUTPUTS if model.hasParam(p)} | {"probabilityCol": score}
+        names = {p: "" for p in OUTPUTS if model.hasParam(p)} | {"rawPredictionCol": score}
         scored = model.copy()._set(**names).transform(self.validation)
         rows = Scored(scored, get("labelCol"), score, self.weight, get("groupCol"))
         found = {}

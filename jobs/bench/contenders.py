@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 from pyspark.ml import Estimator, Pipeline
+from pyspark.ml.classification import RandomForestClassifier
 from pyspark.ml.feature import VectorAssembler
 from pyspark.ml.functions import vector_to_array
 from pyspark.ml.regression import DecisionTreeRegressor, GBTRegressor
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from figs_spark import FIGSClassifier, FIGSRegressionModel, FIGSRegressor
+from figs_spark import BaggedFIGSClassifier, FIGSClassifier, FIGSRegressionModel, FIGSRegressor
 from figs_spark.engine.training import train
 from figs_spark.stages.checks import check
 from jobs.bench import presets
@@ -86,6 +87,11 @@ def figs_unmerged(spark: SparkSession, task: Task) -> Scorer:
 def figs_scorer(model: Any) -> Scorer:
     if isinstance(model, FIGSRegressionModel):
         return model.transform
+    return of_probability(model)
+
+
+def of_probability(model: Any) -> Scorer:
+    """Class 1 of two: its probability is the prediction."""
     probability = vector_to_array(F.col("probability"))[1]
     return lambda frame: model.transform(frame).withColumn(PREDICTION, probability)
 
@@ -132,9 +138,41 @@ def xgboost(spark: SparkSession, task: Task) -> Scorer:
 
 
 def on_vectors(spark: SparkSession, task: Task, estimator: Estimator[Any]) -> Scorer:
+    return assembled(spark, task, estimator).transform
+
+
+def assembled(spark: SparkSession, task: Task, estimator: Estimator[Any]) -> Any:
     assembler = VectorAssembler(inputCols=list(task.data.features), outputCol="features")
-    model = Pipeline(stages=[assembler, estimator]).fit(task.data.frame(spark))
-    return model.transform
+    return Pipeline(stages=[assembler, estimator]).fit(task.data.frame(spark))
+
+
+def bagged(**params: Any) -> Callable[[SparkSession, Task], Scorer]:
+    def fit(spark: SparkSession, task: Task) -> Scorer:
+        estimator = BaggedFIGSClassifier(
+            featuresCols=list(task.data.features),
+            labelCol=LABEL,
+            maxSplits=task.splits,
+            maxBins=task.bins,
+            **params,
+        )
+        return of_probability(estimator.fit(task.data.frame(spark)))
+
+    return fit
+
+
+def mllib_forest(spark: SparkSession, task: Task) -> Scorer:
+    """With its own number of bins, 32."""
+    forest = RandomForestClassifier(labelCol=LABEL, numTrees=100, maxDepth=4)
+    return of_probability(assembled(spark, task, forest))
+
+
+def bagged_imodels(spark: SparkSession, task: Task) -> Scorer:
+    from imodels import FIGSClassifier as SerialFIGS
+    from sklearn.ensemble import BaggingClassifier
+
+    member = SerialFIGS(max_features="sqrt", max_rules=task.splits)
+    model = BaggingClassifier(member, n_estimators=100).fit(*task.data.arrays())
+    return lambda features: model.predict_proba(features)[:, 1]
 
 
 def imodels(spark: SparkSession, task: Task) -> Scorer:
@@ -165,6 +203,17 @@ CONTENDERS = {
     presets.BOOSTED: Contender(mllib_boosted),
     presets.XGBOOST: Contender(xgboost, "xgboost"),
     presets.SKLEARN: Contender(sklearn, "sklearn", on_spark=False),
+    presets.BAGGED: Contender(bagged()),
+    presets.FOREST: Contender(mllib_forest),
+    presets.BAGGED_IMODELS: Contender(
+        bagged_imodels, "imodels", on_spark=False, most_rows=IMODELS_ROWS
+    ),
+    presets.ONE_MEMBER: Contender(
+        bagged(numEstimators=1, featureSubsetStrategy="all", mode="cluster")
+    ),
+    presets.TEN_MEMBERS: Contender(
+        bagged(numEstimators=10, featureSubsetStrategy="all", mode="cluster")
+    ),
 }
 
 

@@ -1,4 +1,5 @@
-"""Generated tables in Parquet: the same for the same seed, written once and found again."""
+"""Tables in Parquet, with held-out rows: generated ones, the same for the same seed, written once
+and found again; or copies of real ones."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
@@ -110,6 +112,22 @@ def prepare(folder: Path, kind: str, rows: int, least: int, features: int, seed:
         unfinished.rename(path)
     paths = tuple(str(path / _file(k)) for k in range(files))
     return Data(kind, files * rows_per_file, names, paths, str(path / "test.parquet"))
+
+
+def copied(source: Path, folder: Path, kind: str, seed: int) -> Data:
+    """A real table of numbers, the outcome last: shuffled, a tenth of its rows held out."""
+    path = folder / f"{source.stem}-seed{seed}"
+    table = pq.read_table(source)
+    names = tuple(f"x{j}" for j in range(table.num_columns - 1))
+    columns = [pc.cast(column.combine_chunks(), pa.float64()) for column in table.columns]
+    rows = pa.table(columns, [*names, LABEL])
+    order = np.random.default_rng(seed).permutation(len(rows))
+    held = len(rows) // 10
+    path.mkdir(parents=True, exist_ok=True)
+    test, train = path / "test.parquet", path / _file(0)
+    pq.write_table(rows.take(order[:held]), test)
+    pq.write_table(rows.take(order[held:]), train)
+    return Data(kind, len(rows) - held, names, (str(train),), str(test))
 
 
 def _file(k: int) -> str:

@@ -11,6 +11,9 @@ IMODELS = "imodels FIGS"
 TREE, BOOSTED = "MLlib DecisionTree", "MLlib GBT stumps"
 XGBOOST = "xgboost.spark stumps"
 SKLEARN = "scikit-learn HistGB stumps"
+BAGGED, FOREST = "figs_spark Bagging-FIGS", "MLlib RandomForest"
+BAGGED_IMODELS = "scikit-learn bagging of imodels FIGS"
+ONE_MEMBER, TEN_MEMBERS = "figs_spark cluster, 1 member", "figs_spark cluster, 10 members"
 
 FRIEDMAN, SIGNS = "friedman", "signs"  # kinds of tables, see `data`
 
@@ -26,6 +29,7 @@ class Case:
     contenders: Mapping[str, int]  # with how many repeats
     kind: str = FRIEDMAN
     bins: int = 64
+    real: str = ""  # a table of --data that is taken in place of a generated one
     floors: int = 0  # repeats of the floors, and of profile, pack and steps next to them
     scoring: int = 0  # repeats of the scoring of these rows
 
@@ -87,6 +91,11 @@ class Preset:
             found[kind, features] = min(n, least), max(n, most)
         return found
 
+    def real(self, kind: str, features: int) -> str:
+        """The name of the real table that may stand for this one."""
+        names = [c.real for c in self.cases if (c.kind, c.features) == (kind, features)]
+        return next(filter(None, names), "")
+
     def contenders(self, kind: str, features: int) -> list[str]:
         """Who takes part in the cases on this table."""
         cases = [case for case in self.cases if (case.kind, case.features) == (kind, features)]
@@ -105,6 +114,7 @@ class Preset:
 
 
 EVERYONE = (AUTO, CLUSTER, IMODELS, TREE, BOOSTED, XGBOOST, SKLEARN)
+BATCHES = dict.fromkeys((BAGGED, ONE_MEMBER, TEN_MEMBERS), 1)
 STANDARD_ROWS = 2_000_000
 
 PRESETS = {
@@ -113,6 +123,8 @@ PRESETS = {
             Case("small", 800, 10, 2, {AUTO: 1, CLUSTER: 1, IMODELS: 1}),
             Case("tree", 1_600, 10, 3, {AUTO: 2, CLUSTER: 1, TREE: 1}, floors=1),
             Case("stumps", 1_600, 10, 2, {AUTO: 1, BOOSTED: 1, XGBOOST: 1, SKLEARN: 1}, scoring=1),
+            Case("members", 800, 10, 2, {BAGGED: 1, BAGGED_IMODELS: 1}, SIGNS),
+            Case("forest", 800, 10, 2, {FOREST: 1, **BATCHES}, SIGNS),
         ),
         growth=Growth(
             middle=Point(1_600, 10, 2),
@@ -160,6 +172,30 @@ PRESETS = {
         cases=(
             Case(
                 "duplicates", 5_000_000, 15, 12, {AUTO: 3, CLUSTER: 3, UNMERGED: 3}, SIGNS, floors=1
+            ),
+        )
+    ),
+    "ensembles": Preset(
+        cases=(
+            Case(
+                "members",
+                6_172,
+                20,
+                10,
+                {BAGGED: 5, BAGGED_IMODELS: 1},
+                SIGNS,
+                bins=255,
+                real="recidivism",
+            ),
+            Case(
+                "forest",
+                101_763,
+                150,
+                10,
+                {FOREST: 3, **dict.fromkeys(BATCHES, 3)},
+                SIGNS,
+                bins=255,
+                real="readmission",
             ),
         )
     ),

@@ -77,8 +77,11 @@ def memberships(rows: int, boosted: bool) -> list[Any]:
 
 
 def judge(scored: DataFrame) -> list[dict[str, Any]]:
-    """Specificity at each level, AUC and the best F1, of all rows and by group."""
-    curves = roc_curve(scored, labelCol=LABEL, groupCol=GROUP)
+    """Specificity at each level, AUC and the best F1, of all rows and by group.
+
+    By the score as it is: the probability has all scores of 0 and below in one.
+    """
+    curves = roc_curve(scored, labelCol=LABEL, scoreCol="rawPrediction", groupCol=GROUP)
     return [
         {"group": group, **metrics(curve)} for group, curve in curves.groupby(GROUP, sort=False)
     ]
