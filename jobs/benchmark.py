@@ -120,7 +120,7 @@ def measure(
     for (kind, features), (least, most) in preset.tables().items():
         if given:
             source = given / f"{preset.real(kind, features)}.parquet"
-            tables[kind, features] = copied(source, folder / "data", kind, seed)
+            tables[kind, features] = copied(source, folder / "data", kind)
         else:
             made = prepare(folder / "data", kind, most, least, features, seed)
             tables[kind, features] = made

@@ -109,7 +109,8 @@ class Growth:
         self.steps = 0
         self.losses: list[float] = []
         self.done = False
-        self._all_cuts = Cuts(layout, bins.categorical)
+        self._categorical = bins.categorical
+        self._all_cuts = Cuts(layout, self._categorical)
         self._histograms: dict[int, Floats] = {}
         self._overlaps: dict[tuple[int, int], Floats] = {}  # of a leaf with one of another tree
         self._best: dict[int, Cut | None] = {}
@@ -336,14 +337,15 @@ class Growth:
 
     def _draw(self, size: int | None) -> None:
         """The features that the next step may choose among, and their cuts."""
-        every, categorical = len(self.layout.widths), self.bins.categorical
+        every = len(self.layout.widths)
         if size is None or size >= every:
             self._features = np.arange(every, dtype=np.int32)
             self._cuts = self._all_cuts
         else:
             drawn = np.sort(self._random.choice(every, size, replace=False))
             self._features = drawn.astype(np.int32)
-            self._cuts = Cuts(self.layout.subset(self._features), [categorical[j] for j in drawn])
+            categorical = [self._categorical[j] for j in drawn]
+            self._cuts = Cuts(self.layout.subset(self._features), categorical)
 
     # Which leaves still compete
 

@@ -68,7 +68,7 @@ def measure_fits(spark: SparkSession, case: Case, task: Task) -> Timings:
     runs = {n: (partial(c.fit, spark, task), case.contenders[n]) for n, c in able.items()}
     timings = in_turns(runs, case.name)
     for name, timing in timings.items():
-        if timing.result is not None:
+        if timing.result is not None and task.data.test_file:
             timing.r2 = able[name].r2(spark, timing.result, task.data)
     return {name: timings.get(name, Timing(note=note)) for name, note in notes.items()}
 

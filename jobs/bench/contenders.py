@@ -60,10 +60,10 @@ class Contender:
     def r2(self, spark: SparkSession, scorer: Scorer, data: Data) -> float:
         """On the held-out rows; where the outcome is yes or no, of the probability."""
         if self.on_spark:
-            scored = scorer(data.test_frame(spark)).select(LABEL, PREDICTION).toPandas()
+            scored = scorer(data.held_out.frame(spark)).select(LABEL, PREDICTION).toPandas()
             label, predicted = scored[LABEL].to_numpy(), scored[PREDICTION].to_numpy()
         else:
-            features, label = data.test_arrays()
+            features, label = data.held_out.arrays()
             predicted = scorer(features)
         return float(1 - np.mean((label - predicted) ** 2) / np.var(label))
 

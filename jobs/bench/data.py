@@ -1,5 +1,5 @@
-"""Tables in Parquet, with held-out rows: generated ones, the same for the same seed, written once
-and found again; or copies of real ones."""
+"""Tables in Parquet: generated ones, the same for the same seed, written once and found again; or
+copies of real ones."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ log = logging.getLogger("benchmark")
 
 @dataclass(frozen=True)
 class Data:
-    """Rows in files of equal length, and held-out rows like them. All columns are float64."""
+    """Rows in files of equal length, perhaps held-out rows like them. All columns are float64."""
 
     kind: str
     rows: int
     features: tuple[str, ...]
     files: tuple[str, ...]
-    test_file: str
+    test_file: str | None  # None: no rows are held out
 
     def part(self, rows: int | None = None, features: int | None = None) -> Data:
         """The first files, the first columns."""
@@ -54,16 +54,15 @@ class Data:
     def frame(self, spark: SparkSession) -> DataFrame:
         return spark.read.parquet(*self.files).selectExpr(*self.features, LABEL)
 
-    def test_frame(self, spark: SparkSession) -> DataFrame:
-        return replace(self, files=(self.test_file,)).frame(spark)
+    @property
+    def held_out(self) -> Data:
+        assert self.test_file
+        return replace(self, files=(self.test_file,))
 
     def arrays(self) -> tuple[Floats, Floats]:
         """All rows in memory: features and label."""
         table = ds.dataset(list(self.files)).to_table(columns=[*self.features, LABEL]).to_pandas()
         return table[list(self.features)].to_numpy(), table[LABEL].to_numpy()
-
-    def test_arrays(self) -> tuple[Floats, Floats]:
-        return replace(self, files=(self.test_file,)).arrays()
 
     @contextmanager
     def read_in(self, spark: SparkSession, partitions: int | None) -> Iterator[None]:
@@ -114,20 +113,15 @@ def prepare(folder: Path, kind: str, rows: int, least: int, features: int, seed:
     return Data(kind, files * rows_per_file, names, paths, str(path / "test.parquet"))
 
 
-def copied(source: Path, folder: Path, kind: str, seed: int) -> Data:
-    """A real table of numbers, the outcome last: shuffled, a tenth of its rows held out."""
-    path = folder / f"{source.stem}-seed{seed}"
+def copied(source: Path, folder: Path, kind: str) -> Data:
+    """All rows of a real table of numbers, the outcome last, under plain names."""
     table = pq.read_table(source)
     names = tuple(f"x{j}" for j in range(table.num_columns - 1))
-    columns = [pc.cast(column.combine_chunks(), pa.float64()) for column in table.columns]
-    rows = pa.table(columns, [*names, LABEL])
-    order = np.random.default_rng(seed).permutation(len(rows))
-    held = len(rows) // 10
-    path.mkdir(parents=True, exist_ok=True)
-    test, train = path / "test.parquet", path / _file(0)
-    pq.write_table(rows.take(order[:held]), test)
-    pq.write_table(rows.take(order[held:]), train)
-    return Data(kind, len(rows) - held, names, (str(train),), str(test))
+    columns = [pc.cast(column, pa.float64()) for column in table.columns]
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / source.name
+    pq.write_table(pa.table(columns, [*names, LABEL]), path)
+    return Data(kind, len(table), names, (str(path),), None)
 
 
 def _file(k: int) -> str:
