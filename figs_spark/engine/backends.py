@@ -76,6 +76,7 @@ class DriverBackend(Backend):
     def __init__(self, blocks: Sequence[Block], layout: Layout, weights: Weights):
         super().__init__(layout, weights)
         self.rows = sum(map(len, blocks))
+        self.nbytes = sum(block.codes.nbytes for block in blocks)
         threads = max(1, min(len(blocks), os.cpu_count() or 1))
         self.parts = [blocks[k::threads] for k in range(threads)]
 
@@ -88,7 +89,7 @@ class DriverBackend(Backend):
     def alone(self, member: int) -> OneModel:
         """The rows for one model of many, which then grow side by side."""
         rows = (self.weights.rows(block, member) for block in chain.from_iterable(self.parts))
-        small = sum(block.codes.nbytes for part in self.parts for block in part) <= COMPACT_BYTES
+        small = self.nbytes <= COMPACT_BYTES
         return OneModel([each.compact() if small else each for each in rows])
 
 

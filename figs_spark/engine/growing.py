@@ -29,16 +29,17 @@ import logging
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from figs_spark.engine.backends import Accumulates
 from figs_spark.engine.binning import Bins
 from figs_spark.engine.histograms import CODES, Floats, Layout, Program, Sums
+from figs_spark.engine.learning import LearningNode, frozen
 from figs_spark.engine.splitting import Cut, Cuts, Found, Limits
-from figs_spark.treesum import Node, Split, TreeSum
+from figs_spark.treesum import Node, TreeSum
 from figs_spark.treesum.text import condition
 
 TIE = 1e-9  # gains closer than this share of the total sum of squares are equal
@@ -77,22 +78,7 @@ def grow(
             growth.split()
         progress(len(active))
         active = [growth for growth in active if not growth.done]
-    return [growth.finish() for growth in growths]
-
-
-@dataclass
-class LearningNode:
-    """A node while its tree grows."""
-
-    tree: int
-    depth: int
-    value: Floats
-    rows: int
-    weight: float
-    split: Split | None = None
-    left: int = -1
-    right: int = -1
-    goes_right: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(CODES, bool))
+    return [growth.model for growth in growths]
 
 
 class Growth:
@@ -125,10 +111,15 @@ class Growth:
         return len(self._features)
 
     @property
+    def most_steps(self) -> int:
+        """The greedy steps to come, about, where there is no limit."""
+        return self.settings.max_splits or 64
+
+    @property
     def histogram_bytes(self) -> int:
         """What the histograms of one step take, about, when the model is large."""
         per_leaf = self._cuts.layout.size * self.layout.channels * 8
-        return per_leaf * ((self.settings.max_splits or 64) + 2)
+        return per_leaf * (self.most_steps + 2)
 
     # What the next pass shall add up
 
@@ -375,35 +366,16 @@ class Growth:
 
     # The model
 
-    def finish(self) -> TreeSum:
+    @cached_property
+    def model(self) -> TreeSum:
         """The model as plain data; the histograms are let go."""
         self._histograms.clear()
         self._overlaps.clear()
         constant = tuple((self.mean + self.centre).tolist())
-        trees = tuple(self._frozen(root) for root in self.roots)
+        trees = frozen(self.nodes, self.roots, self.centre, math.sqrt(self.losses[0]))
         return TreeSum(
             features=self.bins.described,
             trees=trees or (Node(constant, self.rows, self.weight),),
             constant=constant,
             losses=tuple(self.losses),
-        )
-
-    @property
-    def _decimals(self) -> int:
-        """Of values: so many that leaves with the same mean have the same value."""
-        spread = math.sqrt(self.losses[0]) or 1.0
-        return 12 - math.floor(math.log10(spread))
-
-    def _frozen(self, index: int) -> Node:
-        node = self.nodes[index]
-        value = np.round(node.value, self._decimals)
-        if node.tree == 0:
-            value = value + self.centre
-        return Node(
-            value=tuple(value.tolist()),
-            rows=node.rows,
-            weight=node.weight,
-            split=node.split,
-            left=self._frozen(node.left) if node.left >= 0 else None,
-            right=self._frozen(node.right) if node.right >= 0 else None,
         )

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+from pyspark.sql import SparkSession
 
 from figs_spark.engine import compat
 from figs_spark.engine.backends import Backend, ClusterBackend, DriverBackend
@@ -17,6 +18,7 @@ from figs_spark.engine.binning import Bins
 from figs_spark.engine.blocks import Target
 from figs_spark.engine.growing import Growth, Settings, grow
 from figs_spark.engine.histograms import Floats, Layout
+from figs_spark.engine.members import grow_in_tasks, tasks_that_pay
 from figs_spark.engine.packing import Table, collect_packed, pack_here, packed_on_cluster
 from figs_spark.engine.paths import OUT_OF_BAG_SUMS, Path, held_losses, out_of_bag_sums
 from figs_spark.engine.weights import BootstrapWeights, OwnWeights, PerturbedWeights, Weights
@@ -60,11 +62,11 @@ def train(
     """Grow one model per member, all over the same packed rows."""
     with packed(table, plan, OwnWeights(table.target)) as (bins, backend):
         growths = plan.growths(bins, backend.layout, table.target, members)
-        models = grow_all(growths, backend, progress)
+        grown = grow_all(growths, backend, table.frame.sparkSession, progress)
         if "held" not in table.frame.columns:
-            return [Trained(model) for model in models]
-        losses = _held_losses(backend, [Path.of(growth) for growth in growths])
-        return [Trained(model, loss) for model, loss in zip(models, losses, strict=True)]
+            return [Trained(growth.model) for growth in grown]
+        losses = _held_losses(backend, [Path.of(growth) for growth in grown])
+        return [Trained(growth.model, loss) for growth, loss in zip(grown, losses, strict=True)]
 
 
 def train_bagged(
@@ -78,10 +80,11 @@ def train_bagged(
     """Grow models on bootstrap samples; where asked, the sums that judge them out of bag."""
     with packed(table, plan, weights) as (bins, backend):
         growths = plan.growths(bins, backend.layout, table.target, range(members))
-        models = grow_all(growths, backend, progress)
+        grown = grow_all(growths, backend, table.frame.sparkSession, progress)
+        models = [growth.model for growth in grown]
         if not out_of_bag:
             return models, None
-        paths = [Path.of(growth) for growth in growths]
+        paths = [Path.of(growth) for growth in grown]
         work = partial(out_of_bag_sums, paths=paths, weights=weights)
         return models, backend.add_up(work, OUT_OF_BAG_SUMS)
 
@@ -97,26 +100,41 @@ def train_perturbed(
     with packed(table, plan, weights) as (bins, backend):
         members = range(len(weights.perturbations) * weights.models)
         growths = plan.growths(bins, backend.layout, table.target, members)
-        return grow_all(growths, backend, progress)
+        grown = grow_all(growths, backend, table.frame.sparkSession, progress)
+        return [growth.model for growth in grown]
 
 
 def grow_all(
-    growths: Sequence[Growth], backend: Backend, progress: Callable[[int], None]
-) -> list[TreeSum]:
-    """Many models: in the driver one by one, on several threads where the passes are long enough
-    to pay for them; on the cluster in batches that share every pass, each as large as the memory
-    for histograms allows."""
+    growths: Sequence[Growth],
+    backend: Backend,
+    spark: SparkSession,
+    progress: Callable[[int], None],
+) -> Sequence[Growth]:
+    """Many models, grown. Of rows in the driver: one by one, there or, where Spark has so many more
+    cores that it pays, in tasks. Of rows on the cluster: in batches that share every pass, each as
+    large as the memory for histograms allows."""
     if isinstance(backend, DriverBackend) and len(growths) > 1:
-        long = backend.rows * growths[0].features_per_step > THREAD_CELLS
-
-        def alone(growth: Growth) -> TreeSum:
-            return grow([growth], backend.alone(growth.member), progress)[0]
-
-        with ThreadPoolExecutor(os.cpu_count() if long else 1) as pool:
-            return list(pool.map(alone, growths))
+        if tasks := tasks_that_pay(growths, backend, spark):
+            return grow_in_tasks(growths, backend, spark, tasks)
+        _grow_here(growths, backend, progress)
+        return growths
     size = max(1, BATCH_BYTES // growths[0].histogram_bytes)
-    batches = [growths[at : at + size] for at in range(0, len(growths), size)]
-    return [model for batch in batches for model in grow(batch, backend, progress)]
+    for at in range(0, len(growths), size):
+        grow(growths[at : at + size], backend, progress)
+    return growths
+
+
+def _grow_here(
+    growths: Sequence[Growth], backend: DriverBackend, progress: Callable[[int], None]
+) -> None:
+    """One by one, on several threads where the passes are long enough to pay for them."""
+    long = backend.rows * growths[0].features_per_step > THREAD_CELLS
+
+    def alone(growth: Growth) -> None:
+        grow([growth], backend.alone(growth.member), progress)
+
+    with ThreadPoolExecutor(os.cpu_count() if long else 1) as pool:
+        list(pool.map(alone, growths))
 
 
 @contextmanager

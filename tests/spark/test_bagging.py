@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from figs_spark import (
     FIGSClassifier,
     FIGSRegressor,
 )
-from figs_spark.engine import training
+from figs_spark.engine import members, training
 from figs_spark.treesum.serialization import to_dict
 from tests.spark.patients import FEATURES, patients, strangers
 
@@ -77,6 +78,37 @@ def test_groups_of_members_under_a_byte_budget_give_the_same_ensemble(
 ) -> None:
     monkeypatch.setattr(training, "BATCH_BYTES", 1)
     assert shapes(classifier(mode="cluster").fit(data)) == shapes(model)
+
+
+def test_tasks_that_grow_whole_members_give_the_same_ensemble(
+    data: DataFrame, model: BaggedFIGSClassificationModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def tasks(growths: Any, backend: Any, spark: Any) -> int:
+        asked.append(len(growths))
+        return 4
+
+    monkeypatch.setattr(training, "tasks_that_pay", tasks)
+    again = classifier(oobScore=True).fit(data)
+    assert asked == [MEMBERS]
+    assert [to_dict(m) for m in again.members] == [to_dict(m) for m in model.members]
+    assert again.oobScore == model.oobScore
+
+
+def test_tasks_pay_where_spark_has_more_cores_and_the_work_is_long(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    growths: Any = [SimpleNamespace(features_per_step=10, most_steps=10)] * 100
+    large: Any = SimpleNamespace(rows=1_000_000, nbytes=50_000_000)  # 100 s of one core
+    small: Any = SimpleNamespace(rows=10_000, nbytes=500_000)
+    for cores, slots, found in [(2, 2, 0), (2, 16, 16), (2, 400, 100), (16, 32, 0), (64, 400, 0)]:
+        monkeypatch.setattr(members.os, "cpu_count", lambda cores=cores: cores)
+        monkeypatch.setattr(members.compat, "parallelism", lambda spark, slots=slots: slots)
+        assert members.tasks_that_pay(growths, large, spark) == found
+        assert members.tasks_that_pay(growths, small, spark) == 0
+    monkeypatch.setattr(members, "SHIPPED_BYTES", 1_000)
+    assert members.tasks_that_pay(growths, large, spark) == 0
 
 
 def test_members_differ_and_seeds_matter(
