@@ -139,6 +139,7 @@ def test_every_variant_is_as_imodels_and_scikit_learn_have_it(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(protocol, "LOGISTIC", (2.783, 0.01))
+    monkeypatch.setattr(protocol, "SIZES", (8, 12))
     write_tables(tmp_path)
     (study,) = studies.published(tmp_path)
     reference = Reference(study, seed=1)

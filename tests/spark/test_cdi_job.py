@@ -72,7 +72,7 @@ def test_the_experiment_runs(
     few = {name: protocol.VARIANTS[name] for name in ("CART", "G-FIGS")}
     monkeypatch.setattr(protocol, "VARIANTS", few)
     monkeypatch.setattr(protocol, "SIZES", (4, 6))
-    monkeypatch.setattr(protocol, "LOGISTIC", (0.1,))
+    monkeypatch.setattr(protocol, "LOGISTIC", ())
     monkeypatch.setattr(protocol, "BOOSTED", (2,))
     options = job.parser().parse_args(["--data", str(folder), "--seeds", "0", "1"])
     *_, results = job.experiment(spark, options)

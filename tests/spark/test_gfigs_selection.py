@@ -47,33 +47,26 @@ def test_variants_of_a_regression(data: tuple[DataFrame, DataFrame]) -> None:
 
 
 def specificities(model: Any, rows: DataFrame, levels: tuple[float, ...]) -> dict[Any, list[float]]:
-    points = operating_points(model.transform(rows), levels, labelCol="died", groupCol="band")
+    scored = model.transform(rows)
+    points = operating_points(scored, levels, "died", "rawPrediction", groupCol="band")
     return {group: own["specificity"].tolist() for group, own in points.groupby("band")}
 
 
-@pytest.mark.parametrize("both", [False, True])
-def test_two_stages(data: tuple[DataFrame, DataFrame], both: bool) -> None:
+def test_two_stages(data: tuple[DataFrame, DataFrame]) -> None:
     train, validation = data
     candidates = [
         LogisticRegression(regParam=0.5, maxIter=5),
         RandomForestClassifier(numTrees=2, maxDepth=2, seed=1),
-    ][: 1 if both else 2]
+    ]
     levels = (0.8, 0.7)
     estimator = classifier(classWeight="inverse")
-    found = select_gfigs(
-        estimator, train, validation, SIZES, candidates, levels, membershipOnBoth=both
-    )
+    found = select_gfigs(estimator, train, validation, SIZES, candidates, levels)
     table = found.table
     assert len(table) == len(candidates) * (2 * len(SIZES) + 1)
     expected: list[Any] = []
     for k, candidate in enumerate(candidates):
         own = estimator.copy()._set(membershipEstimator=candidate, maxSplits=max(SIZES))
-        if both:
-            known = own._prepare(train.unionByName(validation)).membership
-            prepared = own._prepare(train, known)
-            model = own._model(prepared, own._grow_prepared(prepared))
-        else:
-            model = own.fit(train)
+        model = own.fit(train)
         tried = {size: specificities(model.truncate(size), validation, levels) for size in SIZES}
         sizes = {
             group: min(SIZES, key=lambda s: (*(-v for v in tried[s][group]), s))
@@ -92,6 +85,13 @@ def test_two_stages(data: tuple[DataFrame, DataFrame], both: bool) -> None:
         membershipEstimator=candidates[best], maxSplits=max(SIZES), maxSplitsByGroup=sizes
     )
     assert_same_models(found.model, refit.fit(train.unionByName(validation)))
+
+
+def test_the_last_fit_has_out_of_fold_weights(data: tuple[DataFrame, DataFrame]) -> None:
+    train, validation = data
+    estimator = classifier(membershipFolds=2, maxSplits=3)
+    found = select_gfigs(estimator, train, validation, [3], None, [0.8], membershipOnBoth=True)
+    assert_same_models(found.model, estimator.fit(train.unionByName(validation)))
 
 
 @pytest.mark.parametrize("weighting", ["pooled", "separate"])
