@@ -42,6 +42,7 @@ from jobs.reports import add_output, check_output
 LABEL = "label"
 COLUMNS = ["data", "classification", "split", "model", "score", "seconds"]
 GAM_COST = 10_000_000  # rows times features squared: beyond it one fit takes minutes
+LEFT_OUT = "left out"
 
 log = logging.getLogger("compare")
 
@@ -146,7 +147,7 @@ def compare(spark: SparkSession, options: argparse.Namespace) -> pd.DataFrame:
                     continue
                 started = time.perf_counter()
                 score = fit(data, train, test)
-                seconds = time.perf_counter() - started
+                seconds = np.nan if np.isnan(score) else time.perf_counter() - started
                 log.info("%s, split %d, %s: %.4f in %.1f s", data.name, seed, name, score, seconds)
                 records.append((data.name, data.classification, seed, name, score, seconds))
             train.unpersist()
@@ -162,12 +163,17 @@ def tables(results: pd.DataFrame) -> str:
         return results.pivot_table(value, "data", "model", how, dropna=False)[order]
 
     mean, error, seconds = by("score", "mean"), by("score", "sem"), by("seconds", "median")
-    cells = mean.map("{:.3f}".format) + " ± " + error.map("{:.3f}".format)
+    cells = mean.map("{:.3f}".format) + error.map(" ± {:.3f}".format).where(error.notna(), "")
+    cells = cells.where(mean.notna(), LEFT_OUT)
     whole = mean.dropna(axis=1)
     cells.loc["mean"] = [f"{mean[name].mean():.3f}" if name in whole else "" for name in order]
     parts = ["## Score on held-out rows (AUC, R2)", _markdown(cells)]
-    parts += ["## Seconds to fit and score (median)", _markdown(seconds.map("{:.1f}".format))]
+    parts += ["## Seconds to fit and score (median)", _markdown(_seconds(seconds))]
     return "\n\n".join(parts) + "\n"
+
+
+def _seconds(found: pd.DataFrame) -> pd.DataFrame:
+    return found.map("{:.1f}".format).where(found.notna(), LEFT_OUT)
 
 
 def _markdown(table: pd.DataFrame) -> str:
@@ -189,6 +195,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     if not any(Path(options.data).glob("*.parquet")):
         raise SystemExit(f"compare.py: no *.parquet in {options.data}")
+    lacking = [n for n in options.only or () if not (Path(options.data) / f"{n}.parquet").is_file()]
+    if lacking:
+        raise SystemExit(f"compare.py: --only: {options.data} has no {lacking[0]}.parquet")
     check_output(options, "compare.csv")
     logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     log.setLevel(logging.INFO)

@@ -49,11 +49,12 @@ def test_the_table_has_a_row_per_data_set_and_the_mean() -> None:
         ("b", True, 0, second, 0.8, 2.0),
         ("b", True, 1, second, 0.8, 2.0),
         ("a", True, 0, first, 0.2, 1.0),
-        ("a", True, 0, second, np.nan, 1.0),
+        ("a", True, 0, second, np.nan, np.nan),
     ]
     text = compare.tables(pd.DataFrame(records, columns=compare.COLUMNS))
     rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| ")]
     assert rows[0] == ["| data", first, f"{second} |"]
+    assert rows[2] == ["| a", "0.200", "left out |"]
     assert rows[3][:2] == ["| b", "0.600 ± 0.100"]
     assert rows[4] == ["| mean", "0.400", " |"]
 
@@ -61,3 +62,8 @@ def test_the_table_has_a_row_per_data_set_and_the_mean() -> None:
 def test_a_folder_without_files_is_named(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match=f"no \\*.parquet in {tmp_path}"):
         compare.main(["--data", str(tmp_path)])
+
+
+def test_a_name_that_is_not_there_is_refused(folder: Path) -> None:
+    with pytest.raises(SystemExit, match=r"--only: .* has no heart\.parquet"):
+        compare.main(["--data", str(folder), "--only", "yes", "heart"])
