@@ -37,7 +37,7 @@ cluster-test: $(VENV)/.test ## run the jobs on a standalone cluster and kill a w
 	@$(WITH_JAVA) $(BIN)/python -m pytest tests/cluster
 
 bench: $(VENV)/.bench ## time the engine; PRESET=smoke, standard, large, wide, duplicates or ensembles
-	@$(WITH_JAVA) $(BIN)/spark-submit --driver-memory $(HEAP) jobs/benchmark.py --preset $(PRESET) --overwrite
+	@$(WITH_JAVA) $(BIN)/spark-submit --driver-memory $(HEAP) jobs/benchmark.py --preset $(PRESET) $(if $(DATA),--data $(DATA)) --overwrite
 
 format: $(VENV)/.test ## repair style and format
 	$(BIN)/python -m ruff check --fix .

@@ -62,7 +62,7 @@ def train(
     """Grow one model per member, all over the same packed rows."""
     with packed(table, plan, OwnWeights(table.target)) as (bins, backend):
         growths = plan.growths(bins, backend.layout, table.target, members)
-        grown = grow_all(growths, backend, table.frame.sparkSession, progress)
+        grown = grow_all(growths, backend, _spark(table, plan), progress)
         if "held" not in table.frame.columns:
             return [Trained(growth.model) for growth in grown]
         losses = _held_losses(backend, [Path.of(growth) for growth in grown])
@@ -80,7 +80,7 @@ def train_bagged(
     """Grow models on bootstrap samples; where asked, the sums that judge them out of bag."""
     with packed(table, plan, weights) as (bins, backend):
         growths = plan.growths(bins, backend.layout, table.target, range(members))
-        grown = grow_all(growths, backend, table.frame.sparkSession, progress)
+        grown = grow_all(growths, backend, _spark(table, plan), progress)
         models = [growth.model for growth in grown]
         if not out_of_bag:
             return models, None
@@ -100,21 +100,21 @@ def train_perturbed(
     with packed(table, plan, weights) as (bins, backend):
         members = range(len(weights.perturbations) * weights.models)
         growths = plan.growths(bins, backend.layout, table.target, members)
-        grown = grow_all(growths, backend, table.frame.sparkSession, progress)
+        grown = grow_all(growths, backend, _spark(table, plan), progress)
         return [growth.model for growth in grown]
 
 
 def grow_all(
     growths: Sequence[Growth],
     backend: Backend,
-    spark: SparkSession,
+    spark: SparkSession | None,
     progress: Callable[[int], None],
 ) -> Sequence[Growth]:
-    """Many models, grown. Of rows in the driver: one by one, there or, where Spark has so many more
-    cores that it pays, in tasks. Of rows on the cluster: in batches that share every pass, each as
-    large as the memory for histograms allows."""
+    """Many models, grown. Of rows in the driver: one by one, there or, where `spark` has so many
+    more cores that it pays, in tasks. Of rows on the cluster: in batches that share every pass,
+    each as large as the memory for histograms allows."""
     if isinstance(backend, DriverBackend) and len(growths) > 1:
-        if tasks := tasks_that_pay(growths, backend, spark):
+        if spark and (tasks := tasks_that_pay(growths, backend, spark)):
             return grow_in_tasks(growths, backend, spark, tasks)
         _grow_here(growths, backend, progress)
         return growths
@@ -158,6 +158,11 @@ def _in_driver(table: Table, mode: str) -> bool:
             f"Use mode 'cluster' or 'auto'."
         )
     return mode == "driver" or (mode == "auto" and table.packed_bytes <= AUTO_BYTES)
+
+
+def _spark(table: Table, plan: Plan) -> SparkSession | None:
+    """Where tasks may grow models; mode "driver" keeps all growing there."""
+    return None if plan.mode == "driver" else table.frame.sparkSession
 
 
 def _layout(bins: Bins, table: Table) -> Layout:

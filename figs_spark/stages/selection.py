@@ -35,12 +35,14 @@ class Selected:
 
     `table` has one row per membership model, group and size, and one per membership model with the
     group "all" and the splits of the chosen sizes together: the specificity at each sensitivity,
-    and whether it was chosen.
+    and whether it was chosen. `memberships` are the membership models that were fitted on train and
+    validation rows, if asked for.
     """
 
     model: Any
     estimator: Any
     table: pd.DataFrame
+    memberships: tuple[Membership, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -66,29 +68,39 @@ def select_gfigs(
     sensitivities: Sequence[float] = (0.94, 0.90),
     weightCol: str | None = None,
     membershipOnBoth: bool = False,
+    memberships: Sequence[Membership] = (),
 ) -> Selected:
     """Choose `maxSplits` by group and the membership model, and fit on train and validation rows.
 
     `membershipEstimators` are tried in place of the estimator's own. The first of the
     `sensitivities` is what specificity is compared at, the others settle ties. `weightCol` weights
     the validation rows. With `membershipOnBoth` the membership models that are tried are fitted on
-    train and validation rows together; the outcome of the latter is not looked at.
+    train and validation rows together; the outcome of the latter is not looked at. They may come
+    from a selection of another kind of model on the same rows: its `memberships`.
     With weighting "pooled" one size is chosen for all, with "separate" one by group.
     """
     if not isinstance(estimator, GFIGSClassifier):
         raise ValueError(f"A GFIGSClassifier is needed, got {type(estimator).__name__}.")
     if not sizes or not sensitivities:
         raise ValueError("sizes and sensitivities need at least one value each.")
-    if membershipEstimators is None or estimator.getOrDefault("weighting") != MEMBERSHIP:
+    by_membership = estimator.getOrDefault("weighting") == MEMBERSHIP
+    if membershipEstimators is None or not by_membership:
         membershipEstimators = [estimator.getOrDefault("membershipEstimator")]
+    if memberships and len(memberships) != len(membershipEstimators):
+        raise ValueError(
+            f"memberships has {len(memberships)} models, and {len(membershipEstimators)} "
+            f"membershipEstimators are tried. Give one for each, in the same order."
+        )
     both = train.unionByName(validation)
     judge = _Judge(validation, sensitivities, weightCol)
     first: list[Tried] = []
     second: list[Tried] = []
-    fitted: list[Membership | None] = []  # on all rows but the test rows
+    fitted: list[Membership | None] = [*memberships]  # on all rows but the test rows
     for k, classifier in enumerate(membershipEstimators):
         own = estimator.copy()._set(membershipEstimator=classifier, maxSplitsByGroup=None)
-        fitted.append(own._prepare(both).membership if membershipOnBoth else None)
+        if not memberships:
+            wanted = membershipOnBoth and by_membership
+            fitted.append(own._prepare(both).membership if wanted else None)
         tried, chosen = _sizes(k, own, train, sizes, judge, fitted[k])
         first += tried
         second.append(chosen)
@@ -97,7 +109,8 @@ def select_gfigs(
     table = _table(first, second, best, membershipEstimators, sensitivities)
     folds = estimator.getOrDefault("membershipFolds")  # weigh a row without having seen it
     prepared = final._prepare(both, None if folds else fitted[best.membership])
-    return Selected(final._model(prepared, final._grow_prepared(prepared)), final, table)
+    model = final._model(prepared, final._grow_prepared(prepared))
+    return Selected(model, final, table, tuple(known for known in fitted if known is not None))
 
 
 def _sizes(

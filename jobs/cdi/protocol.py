@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from sklearn.model_selection import train_test_split
 
 from figs_spark import GFIGSClassifier, roc_curve, select_gfigs
+from figs_spark.stages.group_params import MEMBERSHIP
 from figs_spark.stages.variants import VARIANTS
 from jobs.cdi.studies import GROUP, LABEL, Study
 
@@ -31,6 +32,7 @@ def run_seed(spark: SparkSession, study: Study, seed: int, boosted: bool) -> lis
     frames = [spark.createDataFrame(part).coalesce(2).cache() for part in (train, validation, test)]
     try:
         records = []
+        known: Any = ()  # the membership models, which G-CART and G-FIGS share
         for variant, (weighting, single) in VARIANTS.items():
             estimator = _estimator(study, train, weighting, single)
             chosen = select_gfigs(
@@ -41,7 +43,9 @@ def run_seed(spark: SparkSession, study: Study, seed: int, boosted: bool) -> lis
                 membershipEstimators=memberships(len(rest), boosted),
                 sensitivities=study.sensitivities,
                 membershipOnBoth=True,
+                memberships=known if weighting == MEMBERSHIP else (),
             )
+            known = chosen.memberships or known
             found = judge(chosen.model.transform(frames[2]))
             log.info("%s, seed %d, %s: AUC %.3f", study.name, seed, variant, found[0]["AUC"])
             common = {"study": study.name, "seed": seed, "model": variant}

@@ -111,6 +111,9 @@ def test_what_cannot_be_chosen(data: tuple[DataFrame, DataFrame]) -> None:
         select_gfigs(regressor(), train, validation)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="at least one value each"):
         select_gfigs(classifier(), train, validation, sizes=())
+    two: Any = [None, None]
+    with pytest.raises(ValueError, match="memberships has 2 models, and 1 membershipEstimators"):
+        select_gfigs(classifier(), train, validation, memberships=two)
     well = validation.withColumn("died", F.when(F.col("band") == "old", 0).otherwise(F.col("died")))
     with pytest.raises(ValueError, match=r"Group 'old' .* has no positives to choose by"):
         select_gfigs(classifier(), train, well, SIZES)
