@@ -24,6 +24,9 @@ NOT_HELD = 255
 PARTITION = "figs_spark_partition"
 
 
+Counts = dict[str, Any]
+
+
 @dataclass(frozen=True)
 class Checked:
     """A training set that may be trained on."""
@@ -103,26 +106,31 @@ def _statistics(
     held: Column | None,
     identity: Column | None,
     classification: bool,
-) -> list[Row]:
-    """One row of counts, or one per class; the class -1 has the labels that are no class."""
-    w = F.lit(1.0) if weight is None else weight
+) -> list[Counts]:
+    """Counts of all rows, or by class; the class -1 has the labels that are no class."""
     ok = label.isNotNull() & ~F.isnan(label)
-    trains = ok & (w > 0) if held is None else ok & (w > 0) & ~held
     largest = F.lit(LARGEST)
     counts = {
         "rows": F.count(F.lit(1)),
         "bad_label": _count(~ok | (F.abs(label) > largest)),
-        "missing_weight": _count(w.isNull() | F.isnan(w) | (w > largest)),
-        "negative_weight": _count(w < 0),
-        "positive": _count(w > 0),
-        "training": _count(trains),
-        "weight": F.coalesce(F.sum(F.when(trains, w)), F.lit(0.0)),
-        "sum": F.coalesce(F.sum(F.when(trains, w * label)), F.lit(0.0)),
         "partitions": F.max(PARTITION) + 1,
     }
+    if weight is None and held is None:
+        counts["sum"] = _sum(ok, label)
+    else:
+        w = F.lit(1.0) if weight is None else weight
+        trains = ok & (w > 0) if held is None else ok & (w > 0) & ~held
+        counts |= {
+            "missing_weight": _count(w.isNull() | F.isnan(w) | (w > largest)),
+            "negative_weight": _count(w < 0),
+            "positive": _count(w > 0),
+            "training": _count(trains),
+            "weight": _sum(trains, w),
+            "sum": _sum(trains, w * label),
+        }
     if held is not None:
         counts["missing_held"] = _count(held.isNull())
-        counts["held"] = _count(held & (w > 0))
+        counts["held"] = _count(held if weight is None else held & (weight > 0))
     if identity is not None:
         counts["missing_id"] = _count(identity.isNull())
     if inputs.packed is not None:
@@ -136,29 +144,38 @@ def _statistics(
     dataset = dataset.withColumn(PARTITION, F.spark_partition_id())
     aggregates = [expression.alias(name) for name, expression in counts.items()]
     if not classification:
-        return dataset.agg(*aggregates).collect()
+        return [_counted(row) for row in dataset.agg(*aggregates).collect()]
     is_class = ok & (label == F.floor(label)) & (label >= 0) & (label < MAX_CLASSES)
     bucket = F.when(is_class, label).otherwise(-1.0).alias("class")
-    return dataset.groupBy(bucket).agg(*aggregates).collect()
+    return [_counted(row) for row in dataset.groupBy(bucket).agg(*aggregates).collect()]
 
 
 def _count(condition: Column) -> Column:
     return F.count(F.when(condition, 1))
 
 
-def _total(rows: Sequence[Row]) -> dict[str, Any]:
+def _sum(condition: Column, value: Column) -> Column:
+    return F.coalesce(F.sum(F.when(condition, value)), F.lit(0.0))
+
+
+def _counted(row: Row) -> Counts:
+    """Without weights every row counts as one."""
+    return dict.fromkeys(("positive", "training", "weight"), row["rows"]) | row.asDict()
+
+
+def _total(rows: Sequence[Counts]) -> Counts:
     """The counts of all classes together; distinct categories are a lower bound, the largest."""
     if not rows:
         return {"rows": 0}
     maxima = ("partitions", "categories_")
     return {
         name: (max if name.startswith(maxima) else sum)(row[name] or 0 for row in rows)
-        for name in rows[0].asDict()
+        for name in rows[0]
         if name != "class"
     }
 
 
-def _check_rows(total: dict[str, Any], stage: Any, inputs: Inputs) -> None:
+def _check_rows(total: Counts, stage: Any, inputs: Inputs) -> None:
     rows = total["rows"]
     if rows == 0:
         raise ValueError("The DataFrame is empty: 0 rows. Check the filters before the fit.")
@@ -226,9 +243,7 @@ def _check_rows(total: dict[str, Any], stage: Any, inputs: Inputs) -> None:
         )
 
 
-def _check_classes(
-    rows: Sequence[Row], total: dict[str, Any], stage: Any, dataset: DataFrame
-) -> int:
+def _check_classes(rows: Sequence[Counts], total: Counts, stage: Any, dataset: DataFrame) -> int:
     label = stage.getOrDefault("labelCol")
     wrong = sum(row["rows"] for row in rows if row["class"] < 0)
     if wrong:
@@ -257,7 +272,7 @@ def _class_names(dataset: DataFrame, stage: Any, classes: int) -> tuple[str, ...
     return names if names and len(names) == classes else None
 
 
-def _class_factors(rows: Sequence[Row], stage: Any, classes: int) -> dict[int, float]:
+def _class_factors(rows: Sequence[Counts], stage: Any, classes: int) -> dict[int, float]:
     """What `classWeight` multiplies the weight of each class by; a class that is not in it by 1."""
     rule, label = class_weight(stage.getOrDefault("classWeight")), stage.getOrDefault("labelCol")
     own = {int(row["class"]): row["weight"] for row in rows if row["weight"] > 0}
@@ -289,7 +304,7 @@ def _times(factors: dict[int, float], label: Column, weight: Column | None) -> C
 
 
 def _with_text(
-    dataset: DataFrame, inputs: Inputs, total: dict[str, Any], max_bins: int
+    dataset: DataFrame, inputs: Inputs, total: Counts, max_bins: int
 ) -> tuple[Feature, ...]:
     """The features with the categories of text columns, all of them, in alphabetical order."""
     text = [j for j, is_text in enumerate(inputs.is_text) if is_text]
