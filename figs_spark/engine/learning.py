@@ -36,6 +36,8 @@ def frozen(
     Values are rounded to a 1e-12th or so of the spread of the target, so that leaves with the same
     mean have the same value: of rows that score the same, none shall come first.
     """
+    if not roots:
+        return ()
     decimals = 12 - math.floor(math.log10(spread or 1.0))
 
     def tree(index: int) -> Node:

@@ -1,8 +1,8 @@
 """The histogram of a candidate leaf -> its best split.
 
 All cuts of all features are tried: the bins of a feature lie in a row, so the left side of each cut
-is a running sum. Categories are first put in the order of their mean
-residual, where the best set of categories is again a cut. Missing values try both sides.
+is a running sum. Categories are first put in the order of their mean residual, where the best set
+of categories is again a cut. Missing values try both sides.
 """
 
 from __future__ import annotations

@@ -19,7 +19,6 @@ from jobs.cdi import protocol, studies
 from jobs.cdi.studies import GROUP, LABEL, OLD, YOUNG, Study
 
 LEVELS = (0.94, 0.90)
-Scores = dict[str, np.ndarray]
 
 
 def write_tables(folder: Path, rows: int = 1_200) -> None:
