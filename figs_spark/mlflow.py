@@ -25,6 +25,7 @@ import numpy as np
 
 from figs_spark import __version__
 from figs_spark.treesum import Feature, TreeSum
+from figs_spark.treesum.prediction import Outcome
 from figs_spark.treesum.serialization import from_dict
 
 if TYPE_CHECKING:
@@ -231,17 +232,26 @@ class Served:
 
         values = self._values(pd.DataFrame(frame))
         numbers = self._group_numbers(frame)
-        found = np.empty((len(values), max(1, self.classes)))
+        expected = np.empty((len(values), self.outcome.outputs))
         for k, members in enumerate(self.sums):
             own = numbers == k
             if own.any():
-                found[own] = np.mean([self._predicted(m, values[own]) for m in members], axis=0)
+                parts = [self.outcome.expected_table(m.predict(values[own])) for m in members]
+                expected[own] = np.mean(parts, axis=0)
+        return pd.DataFrame(self._table(expected), columns=self.outputs, index=values.index)
+
+    def _table(self, expected: np.ndarray) -> np.ndarray:
+        """The output columns, from the number or the probabilities that were expected."""
         if self.classes == 0:
-            table = found
-        else:
-            shown = found[:, 1:] if self.classes == 2 else found
-            table = np.column_stack([self._classes_of(found), shown])
-        return pd.DataFrame(table, columns=self.outputs, index=values.index)
+            return expected
+        p = expected[:, 0]
+        probabilities = [1 - p, p] if self.classes == 2 else list(expected.T)
+        chosen = self.outcome.predicted_class(probabilities, self.threshold, self.thresholds)
+        return np.column_stack([chosen, expected])
+
+    @property
+    def outcome(self) -> Outcome:
+        return Outcome(self.classes)
 
     def _values(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The features under the names that the trees know. A column that no split asks for may be
@@ -266,27 +276,6 @@ class Served:
                 f"{len(given)} rows, and the model knows {list(self.groups)}. Repair or drop these."
             )
         return np.array([places[group] for group in given], dtype=int)
-
-    def _predicted(self, model: TreeSum, values: pd.DataFrame) -> np.ndarray:
-        """The score, or the probability of each class: clipped, and of several normalised."""
-        scores = model.predict(values)
-        if self.classes == 0:
-            return scores
-        clipped = np.clip(scores, 0.0, 1.0)
-        if self.classes == 2:
-            return np.column_stack([1 - clipped[:, 0], clipped[:, 0]])
-        total = clipped.cumsum(axis=1)[:, -1:]
-        even = np.full_like(clipped, 1 / self.classes)
-        return np.divide(clipped, total, out=even, where=total > 0)
-
-    def _classes_of(self, probabilities: np.ndarray) -> np.ndarray:
-        if self.thresholds is None and self.classes == 2:
-            return probabilities[:, 1] > self.threshold
-        if self.thresholds is not None:
-            limits = np.array(self.thresholds)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                probabilities = np.where(limits == 0, np.inf, probabilities / limits)
-        return np.argmax(probabilities, axis=1)
 
 
 def _load_pyfunc(path: str) -> Served:

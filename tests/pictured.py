@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from figs_spark.pictures.reading import Labels
 from figs_spark.treesum import Feature, Node, Split, TreeSum
+from figs_spark.treesum.reading import Labels
 
 RISK = Labels("Probability of death = 1", "the probability of death = 1", percent=True)
 DAYS = Labels("Prediction of days", "the prediction of days")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from figs_spark import BaggedFIGSClassifier, FIGSClassifier, FIGSRegressor, GFIGSClassifier
-from figs_spark.stages.params import Declared
+from figs_spark.stages.params.declared import Declared
 
 README = Path(__file__).parent.parent / "README.md"
 BEGIN, END = "<!-- params: begin -->\n", "<!-- params: end -->"

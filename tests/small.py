@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from figs_spark.engine.backends import DriverBackend
-from figs_spark.engine.binning import Bins, make_bins
+from figs_spark.engine.bins import Bins, make_bins
 from figs_spark.engine.blocks import Block, Target
-from figs_spark.engine.growing import Growth, Settings, grow
+from figs_spark.engine.grower import Growth, Settings, grow
 from figs_spark.engine.histograms import Layout
 from figs_spark.engine.weights import OwnWeights
 from figs_spark.treesum import Feature, TreeSum

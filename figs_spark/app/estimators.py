@@ -12,8 +12,8 @@ from pyspark.sql.types import BooleanType, NumericType
 import figs_spark
 from figs_spark.app.config import Settings, nearest
 from figs_spark.app.errors import UNFIT_INPUT
-from figs_spark.engine.columns import column
-from figs_spark.stages.params import Declared
+from figs_spark.dataframes.columns import column
+from figs_spark.stages.params.declared import Declared
 
 Kind = Literal["figs", "bagged", "gfigs"]
 Task = Literal["auto", "classification", "regression"]

@@ -9,9 +9,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from figs_spark.app.config import Settings, key
+from figs_spark.app.division import TRAIN, VALIDATION
 from figs_spark.app.errors import UNFIT_INPUT
 from figs_spark.app.estimators import estimator_class
-from figs_spark.app.splitting import TRAIN, VALIDATION
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from figs_spark.app.config import Settings, key
 from figs_spark.app.outputs import appearing, check_output
-from figs_spark.app.tables import require
+from figs_spark.app.sources import require
 from figs_spark.datasets import trauma_registry
 
 

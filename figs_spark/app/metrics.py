@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from figs_spark.clinical.curves import Levels, OperatingPoint, Z
 from figs_spark.clinical.scored import Scored
-from figs_spark.engine.columns import column
+from figs_spark.dataframes.columns import column
 
 BINARY, CLASSES, AMOUNT = "binary", "classes", "amount"  # kinds of outcome
 

@@ -25,7 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from figs_spark.app.config import Settings
 from figs_spark.app.errors import OUTPUT_EXISTS, WRONG_USAGE
-from figs_spark.app.tables import exists, require
+from figs_spark.app.sources import exists, require
 
 FileFormat = Literal["parquet", "csv", "json", "orc", "delta"]
 

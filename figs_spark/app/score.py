@@ -20,11 +20,11 @@ from pyspark.sql.types import ArrayType
 from figs_spark.app.config import Settings, key
 from figs_spark.app.errors import UNFIT_INPUT
 from figs_spark.app.metrics import AMOUNT, BINARY, outcome
-from figs_spark.app.models import check_columns, load_model
 from figs_spark.app.outputs import FileFormat, appearing, check_output
+from figs_spark.app.saved_models import check_columns, load_model
+from figs_spark.app.sources import Input, need_columns, read, require
 from figs_spark.app.streams import check_stream, score_stream
-from figs_spark.app.tables import Input, need_columns, read, require
-from figs_spark.engine.columns import column
+from figs_spark.dataframes.columns import column
 
 log = logging.getLogger("figs_spark")
 PROBABILITIES, LEAVES = "figs_spark_probabilities", "figs_spark_leaves"

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from figs_spark.app.config import Settings
 from figs_spark.app.errors import OUTPUT_EXISTS, UNFIT_INPUT
-from figs_spark.app.tables import exists, filtered, kind_of, read, reader_options, short
+from figs_spark.app.sources import exists, filtered, kind_of, read, reader_options, short
 
 NOW = "availableNow"
 

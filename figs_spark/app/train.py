@@ -26,12 +26,7 @@ from pyspark.sql.types import BooleanType
 
 from figs_spark import __version__, datasets
 from figs_spark.app.config import Settings, key, section
-from figs_spark.app.errors import UNFIT_INPUT, JobError
-from figs_spark.app.estimators import Kind, Task, check_params, columns_in_params, task_of
-from figs_spark.app.fitting import Fitted, Operating, Size, check_fitting, fit
-from figs_spark.app.metrics import BINARY, judge, of_binary, outcome, plain
-from figs_spark.app.outputs import Folder, appearing, check_output
-from figs_spark.app.splitting import (
+from figs_spark.app.division import (
     PARTS,
     TEST,
     VALIDATION,
@@ -40,8 +35,13 @@ from figs_spark.app.splitting import (
     check_split,
     divide,
 )
-from figs_spark.app.tables import Input, filtered, only, read, require
-from figs_spark.engine.columns import column
+from figs_spark.app.errors import UNFIT_INPUT, JobError
+from figs_spark.app.estimators import Kind, Task, check_params, columns_in_params, task_of
+from figs_spark.app.fitting import Fitted, Operating, Size, check_fitting, fit
+from figs_spark.app.metrics import BINARY, judge, of_binary, outcome, plain
+from figs_spark.app.outputs import Folder, appearing, check_output
+from figs_spark.app.sources import Input, filtered, only, read, require
+from figs_spark.dataframes.columns import column
 
 log = logging.getLogger("figs_spark")
 TRUE_RISK = "true_risk"
@@ -231,8 +231,7 @@ def save(
     writer = fitted.model.write()
     (writer.overwrite() if folder.overwrite else writer).save(f"{folder.path}/model")
     folder.write("model.txt", f"{fitted.model}\n")
-    if hasattr(fitted.model, "toSVG"):
-        folder.write("model.svg", fitted.model.toSVG())
+    folder.write("model.svg", fitted.model.toSVG())
     folder.write("metrics.json", json.dumps(plain(metrics), indent=2) + "\n")
     if fitted.sizes is not None:
         folder.write("sizes.csv", fitted.sizes.to_csv(index=False))

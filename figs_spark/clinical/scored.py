@@ -21,8 +21,8 @@ from pyspark.sql.types import (
 )
 
 from figs_spark.clinical.curves import Levels
-from figs_spark.clinical.levels import sums_by_score
-from figs_spark.engine.columns import column, field, numeric_field
+from figs_spark.clinical.rows_by_score import sums_by_score
+from figs_spark.dataframes.columns import column, field, numeric_field
 
 FRACTIONAL = (FloatType, DoubleType)
 GROUPING = (StringType, IntegralType, BooleanType, DateType, *FRACTIONAL)

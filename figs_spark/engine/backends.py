@@ -18,8 +18,8 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
+from figs_spark.dataframes import compat
 from figs_spark.engine import blocks as records
-from figs_spark.engine import compat
 from figs_spark.engine.blocks import Block, Target
 from figs_spark.engine.histograms import Floats, Layout, Program, Rows, Sums, accumulate
 from figs_spark.engine.weights import Weights

@@ -15,6 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from figs_spark.engine.histograms import CODE_DTYPE, Floats
+from figs_spark.treesum.prediction import Outcome
 
 BLOCK_BYTES = 4 << 20  # of the float64 table that a block is packed from
 
@@ -31,8 +32,12 @@ class Target:
     centre: float = 0.0
 
     @property
+    def outcome(self) -> Outcome:
+        return Outcome(self.classes)
+
+    @property
     def outputs(self) -> int:
-        return self.classes if self.classes > 2 else 1
+        return self.outcome.outputs
 
     @property
     def dtype(self) -> Any:
@@ -119,11 +124,3 @@ def _block(record: dict[str, Any], target: Target) -> Block:
     if len(arrays.get("weight", ())) > rows:
         arrays["weight"] = arrays["weight"].reshape(rows, -1)
     return Block(record["first"].as_py(), **arrays)
-
-
-def to_table(column: pa.Array | pa.ChunkedArray, width: int) -> Floats:
-    """A column of arrays as a table (rows, width), null as NaN; without a copy if it can."""
-    if isinstance(column, pa.ChunkedArray):
-        parts = [to_table(chunk, width) for chunk in column.chunks if len(chunk)]
-        return np.concatenate(parts) if parts else np.zeros((0, width))
-    return column.flatten().to_numpy(zero_copy_only=False).reshape(len(column), width)

@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from figs_spark.engine import jit, kernel
+from figs_spark.engine.kernels import accumulate as kernel
+from figs_spark.engine.kernels import jit
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]

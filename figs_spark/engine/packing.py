@@ -26,9 +26,11 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from figs_spark.engine import blocks, compat
-from figs_spark.engine.binning import Bins, make_bins
-from figs_spark.engine.blocks import BLOCK_BYTES, Block, Target, to_table
+from figs_spark.dataframes import compat
+from figs_spark.dataframes.arrow import to_table
+from figs_spark.engine import blocks
+from figs_spark.engine.bins import Bins, make_bins
+from figs_spark.engine.blocks import BLOCK_BYTES, Block, Target
 from figs_spark.engine.histograms import Floats
 from figs_spark.engine.storage import stored
 from figs_spark.treesum import Feature

@@ -12,15 +12,15 @@ from functools import partial
 import numpy as np
 from pyspark.sql import SparkSession
 
-from figs_spark.engine import compat
+from figs_spark.dataframes import compat
 from figs_spark.engine.backends import Backend, ClusterBackend, DriverBackend
-from figs_spark.engine.binning import Bins
+from figs_spark.engine.bins import Bins
 from figs_spark.engine.blocks import Target
-from figs_spark.engine.growing import Growth, Settings, grow
+from figs_spark.engine.grower import Growth, Settings, grow
 from figs_spark.engine.histograms import Floats, Layout
-from figs_spark.engine.members import grow_in_tasks, tasks_that_pay
 from figs_spark.engine.packing import Table, collect_packed, pack_here, packed_on_cluster
-from figs_spark.engine.paths import OUT_OF_BAG_SUMS, Path, held_losses, out_of_bag_sums
+from figs_spark.engine.replay import OUT_OF_BAG_SUMS, Path, held_losses, out_of_bag_sums
+from figs_spark.engine.tasks import grow_in_tasks, tasks_that_pay
 from figs_spark.engine.weights import BootstrapWeights, OwnWeights, PerturbedWeights, Weights
 from figs_spark.treesum import TreeSum
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from figs_spark.pictures.shapes import Drawing, Group, Line, Rect, Shape, Text
+from figs_spark.pictures.shapes import Compound, Drawing, Line, Rect, Shape, Text
 
 PIXELS = 96.0  # per inch
 POINTS = 72.0
@@ -45,7 +45,7 @@ def to_axes(drawing: Drawing, ax: Any = None) -> Any:
 
 def _flat(shapes: Iterable[Shape]) -> Iterator[Rect | Line | Text]:
     for shape in shapes:
-        if isinstance(shape, Group):
+        if isinstance(shape, Compound):
             yield from _flat(shape.shapes)
         else:
             yield shape

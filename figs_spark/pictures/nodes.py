@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from figs_spark.pictures.layout import Box, Placed
-from figs_spark.pictures.reading import Reading, colour
 from figs_spark.pictures.shapes import (
     EDGE,
     INK,
@@ -14,10 +13,11 @@ from figs_spark.pictures.shapes import (
     LINE,
     PALE_INK,
     PAPER,
-    Group,
+    Compound,
     Rect,
     Shape,
     Text,
+    colour,
     paragraph,
     pretty,
     shortened,
@@ -25,6 +25,7 @@ from figs_spark.pictures.shapes import (
     wrapped,
 )
 from figs_spark.treesum import Node
+from figs_spark.treesum.reading import Reading
 from figs_spark.treesum.text import CATEGORIES_SHOWN, question
 
 QUESTION = 164.0  # widest line of a question
@@ -64,7 +65,7 @@ def answers(box: Box) -> tuple[str, str]:
     return box.content.answers if isinstance(box.content, Asked) else ("", "")
 
 
-def node_shapes(placed: Placed) -> Group:
+def node_shapes(placed: Placed) -> Compound:
     if isinstance(placed.box.content, Asked):
         return _asked(placed, placed.box.content)
     return _answered(placed, placed.box.content)
@@ -120,17 +121,17 @@ def _leaf_box(reading: Reading, leaf: Answered) -> Box:
     return Box(max(wide, count) + 2 * PAD, len(texts) * ROW + 26, content=leaf)
 
 
-def _asked(placed: Placed, asked: Asked) -> Group:
+def _asked(placed: Placed, asked: Asked) -> Compound:
     box, middle = placed.box, placed.middle
     shapes: tuple[Shape, ...] = (
         Rect(placed.x, placed.y, box.width, box.height, fill=PAPER, stroke=LINE, radius=6),
         *paragraph(middle, placed.y + PAD / 2 - 1, asked.lines, 12, anchor="middle"),
         Text(middle, placed.bottom - 7, _count(asked.rows), SMALL, PALE_INK, anchor="middle"),
     )
-    return Group("split", shapes, asked.tip)
+    return Compound("split", shapes, asked.tip)
 
 
-def _answered(placed: Placed, leaf: Answered) -> Group:
+def _answered(placed: Placed, leaf: Answered) -> Compound:
     box, reading = placed.box, leaf.reading
     texts = [reading.change(v) for v in leaf.values]
     back = Rect(placed.x, placed.y, box.width, box.height, fill=PAPER, stroke=EDGE, radius=6)
@@ -141,8 +142,8 @@ def _answered(placed: Placed, leaf: Answered) -> Group:
         value = leaf.values[0]
         head = Text(placed.middle, placed.y + 18, texts[0], 13, colour(value), True, "middle")
         bar = _bar(reading, value, placed.middle, placed.y + 26)
-        return Group("leaf", (back, head, *bar, count))
-    return Group("leaf", (back, *_table(placed, leaf, texts), count))
+        return Compound("leaf", (back, head, *bar, count))
+    return Compound("leaf", (back, *_table(placed, leaf, texts), count))
 
 
 def _table(placed: Placed, leaf: Answered, texts: Sequence[str]) -> Iterator[Shape]:

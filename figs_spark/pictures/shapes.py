@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from figs_spark.treesum.reading import MINUS
 
 INK, PALE_INK = "#1f2933", "#66717f"
 PAPER, CARD, EDGE, LINE = "#ffffff", "#f5f7f9", "#dde2e8", "#9aa5b1"
 RAISES, LOWERS, NEUTRAL = "#c2452d", "#2a6ca6", "#66717f"
-MINUS = "\u2212"
 BOLD = 1.12  # width of bold letters
 LEADING = 1.3  # height of a line of text, in font sizes
 
@@ -61,7 +62,7 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Group:
+class Compound:
     """Shapes that belong together; `tip` says in full what may be shortened in the picture."""
 
     role: str
@@ -69,7 +70,7 @@ class Group:
     tip: str = ""
 
 
-Shape = Rect | Line | Text | Group
+Shape = Rect | Line | Text | Compound
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,25 @@ class Drawing:
     width: float
     height: float
     shapes: tuple[Shape, ...]
+
+
+def stacked(title: str, drawings: Sequence[Drawing]) -> Drawing:
+    """The drawings below one another, as one."""
+    width = max(drawing.width for drawing in drawings)
+    height, shapes = 0.0, list[Shape]()
+    for drawing in drawings:
+        shapes += [lowered(shape, height) for shape in drawing.shapes]
+        height += drawing.height
+    return Drawing(title, width, height, (Rect(0, 0, width, height, fill=PAPER), *shapes))
+
+
+def lowered(shape: Shape, by: float) -> Shape:
+    """The shape, further down."""
+    if isinstance(shape, Compound):
+        return replace(shape, shapes=tuple(lowered(inner, by) for inner in shape.shapes))
+    if isinstance(shape, Line):
+        return replace(shape, points=tuple((x, y + by) for x, y in shape.points))
+    return replace(shape, y=shape.y + by)
 
 
 def text_width(text: str, size: float, bold: bool = False) -> float:
@@ -145,3 +165,7 @@ def _pieces(text: str, size: float, width: float) -> Iterator[str]:
         for part in re.findall(r"[^_\-/.,]*[_\-/.,]*", word):
             fits = text_width(part.rstrip(), size) <= width
             yield from [part] if fits else part
+
+
+def colour(value: float) -> str:
+    return RAISES if value > 0 else LOWERS if value < 0 else NEUTRAL

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from html import escape
 
-from figs_spark.pictures.shapes import Drawing, Group, Line, Rect, Shape, Text
+from figs_spark.pictures.shapes import Compound, Drawing, Line, Rect, Shape, Text
 
 FONTS = "Helvetica Neue, Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif"
 SHRINKS = 0.7  # to this share of its width before a notebook scrolls
@@ -45,7 +45,7 @@ def _all(shapes: Iterable[Shape]) -> str:
 
 
 def _shape(shape: Shape) -> str:
-    if isinstance(shape, Group):
+    if isinstance(shape, Compound):
         tip = f"<title>{_clean(shape.tip)}</title>" if shape.tip else ""
         return f'<g class="{shape.role}">{tip}{_all(shape.shapes)}</g>'
     if isinstance(shape, Rect):

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from figs_spark.pictures.layout import DROP, Box, Placed, place_tree, rows_of, tree_size
 from figs_spark.pictures.nodes import answers, node_box, node_shapes, values_box, values_shapes
-from figs_spark.pictures.reading import Labels, Reading
 from figs_spark.pictures.shapes import (
     BOLD,
     CARD,
@@ -19,8 +18,8 @@ from figs_spark.pictures.shapes import (
     PALE_INK,
     PAPER,
     RAISES,
+    Compound,
     Drawing,
-    Group,
     Line,
     Rect,
     Shape,
@@ -30,6 +29,7 @@ from figs_spark.pictures.shapes import (
     wrapped,
 )
 from figs_spark.treesum import TreeSum
+from figs_spark.treesum.reading import Labels, Reading
 
 WIDTH = 1080.0  # of a page, where the trees are not wider
 NARROWEST = 560.0
@@ -111,19 +111,19 @@ def _row(row: Sequence[Card], y: float, width: float, height: float) -> list[Sha
     return shapes
 
 
-def _card(card: Card, x: float, y: float, width: float, height: float) -> Group:
+def _card(card: Card, x: float, y: float, width: float, height: float) -> Compound:
     back = Rect(x, y, width, height, fill=CARD, stroke=EDGE, radius=8)
     title = Text(x + PAD, y + 19, card.title, 12, PALE_INK, bold=True)
     top = y + HEADER
     if card.tree is not None:
         placed = place_tree(card.tree, x + (width - tree_size(card.tree)[0]) / 2, top)
-        return Group("tree", (back, title, *_branches(placed), *_nodes(placed)))
+        return Compound("tree", (back, title, *_branches(placed), *_nodes(placed)))
     middle = x + width / 2
     if not card.sign:
         inside = values_shapes(card.reading, middle, top + (height - HEADER - PAD) / 2)
-        return Group("start", (back, title, *inside))
+        return Compound("start", (back, title, *inside))
     lines = _outcome(card.reading)
-    return Group("prediction", (back, title, *paragraph(x + PAD, top, lines)))
+    return Compound("prediction", (back, title, *paragraph(x + PAD, top, lines)))
 
 
 def _branches(placed: Placed) -> Iterator[Shape]:
@@ -179,4 +179,4 @@ def _legend(
     y += 11 * LEADING + 3
     lines = wrapped("  ·  ".join(notes), 11, width)
     shapes += paragraph(MARGIN, y, lines, 11, PALE_INK)
-    return [Group("legend", tuple(shapes))], y + len(lines) * 11 * LEADING
+    return [Compound("legend", tuple(shapes))], y + len(lines) * 11 * LEADING

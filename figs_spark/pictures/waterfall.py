@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
-from figs_spark.pictures.reading import colour
+from figs_spark.pictures.axes import to_axes
 from figs_spark.pictures.shapes import (
     BOLD,
     CARD,
@@ -21,21 +21,21 @@ from figs_spark.pictures.shapes import (
     NEUTRAL,
     PALE_INK,
     PAPER,
+    Compound,
     Drawing,
-    Group,
     Line,
     Rect,
     Shape,
     Text,
+    colour,
     paragraph,
     pretty,
     shortened,
     text_width,
     wrapped,
 )
-
-if TYPE_CHECKING:
-    from figs_spark.pictures.explanation import Explanation, Met
+from figs_spark.pictures.svg import to_html, to_svg
+from figs_spark.treesum.explanation import Explanation, Met
 
 MARGIN = 18.0
 NAME, CONDITION, VALUE = 88.0, 280.0, 110.0  # columns on the left
@@ -83,6 +83,21 @@ class Panel:
         return self.x + self.width * min(1.0, max(0.0, share))
 
 
+class DrawnExplanation(Explanation):
+    """An explanation that shows itself in a notebook, and as a picture."""
+
+    def plot(self, ax: Any = None) -> Any:
+        """A waterfall from the average to the prediction; returns the matplotlib axes."""
+        return to_axes(draw_explanation(self), ax)
+
+    def toSVG(self) -> str:
+        """The waterfall as SVG text, to be written to a file or put into a page."""
+        return to_svg(draw_explanation(self))
+
+    def _repr_html_(self) -> str:
+        return to_html(draw_explanation(self))
+
+
 def draw_explanation(explanation: Explanation) -> Drawing:
     labels = explanation.reading.labels
     steps = list(_steps(explanation))
@@ -101,7 +116,7 @@ def draw_explanation(explanation: Explanation) -> Drawing:
         shapes.append(Rect(MARGIN - 8, y, width - 2 * MARGIN + 16, step.height, fill=band))
         shapes += _words(step, y)
         following = steps[k + 1] if k + 1 < len(steps) else None
-        bars.append(Group("step", tuple(_bars(step, following, panels, y, band))))
+        bars.append(Compound("step", tuple(_bars(step, following, panels, y, band))))
         y += step.height
     guides = [_guide(panel, explanation, c, top, y) for c, panel in enumerate(panels)]
     size = width, y + MARGIN

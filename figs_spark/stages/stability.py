@@ -17,11 +17,12 @@ from pyspark.sql import DataFrame
 from figs_spark.engine.packing import Table
 from figs_spark.engine.training import Plan, train_perturbed
 from figs_spark.engine.weights import Perturbation, PerturbedWeights
-from figs_spark.stages.checks import check
-from figs_spark.stages.estimator import FIGSEstimator, progress_bar
-from figs_spark.stages.gfigs import GFIGSEstimator
-from figs_spark.stages.group_params import POOLED
-from figs_spark.stages.group_weights import weighted_table
+from figs_spark.stages.base.checks import check
+from figs_spark.stages.base.estimator import progress_bar
+from figs_spark.stages.figs import FIGSEstimator
+from figs_spark.stages.gfigs.estimator import GFIGSEstimator
+from figs_spark.stages.gfigs.params import POOLED
+from figs_spark.stages.gfigs.weights import weighted_table
 from figs_spark.treesum import TreeSum
 
 if TYPE_CHECKING:

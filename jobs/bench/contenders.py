@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 
 from figs_spark import BaggedFIGSClassifier, FIGSClassifier, FIGSRegressionModel, FIGSRegressor
 from figs_spark.engine.training import train
-from figs_spark.stages.checks import check
+from figs_spark.stages.base.checks import check
 from jobs.bench import presets
 from jobs.bench.data import LABEL, Data
 from jobs.bench.measuring import in_turns

@@ -19,12 +19,12 @@ from pyspark.sql import SparkSession
 
 from figs_spark.engine.backends import ClusterBackend
 from figs_spark.engine.blocks import from_records
-from figs_spark.engine.growing import Growth, Settings, grow
+from figs_spark.engine.grower import Growth, Settings, grow
 from figs_spark.engine.histograms import Program, Sums, accumulate
 from figs_spark.engine.packing import Table
 from figs_spark.engine.training import Plan, packed
 from figs_spark.engine.weights import OwnWeights, Weights
-from figs_spark.stages.checks import check
+from figs_spark.stages.base.checks import check
 from jobs.bench.contenders import Task, figs_estimator
 from jobs.bench.data import LABEL, Data
 from jobs.bench.measuring import Timing, in_turns

@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from sklearn.model_selection import train_test_split
 
 from figs_spark import GFIGSClassifier, roc_curve, select_gfigs
-from figs_spark.stages.group_params import MEMBERSHIP
-from figs_spark.stages.variants import VARIANTS
+from figs_spark.stages.gfigs.params import MEMBERSHIP
+from figs_spark.stages.gfigs.variants import VARIANTS
 from jobs.cdi.studies import GROUP, LABEL, Study
 
 LEVELS = (0.92, 0.94, 0.96, 0.98)

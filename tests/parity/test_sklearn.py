@@ -12,7 +12,6 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from figs_spark.engine.blocks import Target
-from figs_spark.engine.paths import probabilities
 from figs_spark.treesum import Node
 from tests.small import Data
 
@@ -73,7 +72,7 @@ def test_several_classes_are_told_apart_as_well_as_by_a_tree(
         for size in sizes:
             tree = DecisionTreeClassifier(max_leaf_nodes=size + 1, random_state=0)
             theirs = tree.fit(X[train], y[train]).predict_proba(X[test])
-            ours = probabilities(model.truncate(size).predict(X[test]), Target(classes))
+            ours = Target(classes).outcome.expected_table(model.truncate(size).predict(X[test]))
             scores.append([judged(p, y[test]) for p in (ours, theirs)])
     means = np.mean(np.reshape(scores, (-1, len(sizes), 2, 2)), axis=0)
     for (accuracy, brier), (their_accuracy, their_brier) in means:

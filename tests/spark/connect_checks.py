@@ -39,7 +39,7 @@ from figs_spark import (
     roc_auc,
     roc_curve,
 )
-from figs_spark.clinical import levels
+from figs_spark.clinical import rows_by_score
 from figs_spark.treesum.serialization import to_dict
 from tests.spark.patients import FEATURES, patients, strangers, with_vector
 
@@ -197,12 +197,12 @@ def scores_are_judged(df: DataFrame, models: Models, path: str) -> None:
     area = roc_auc(scored, labelCol="died")["auc"][0]
     judge = BinaryClassificationEvaluator(labelCol="died", numBins=0)
     assert abs(area - judge.evaluate(scored)) < 1e-12
-    before, levels.LEVELS = levels.LEVELS, 20
+    before, rows_by_score.LEVELS = rows_by_score.LEVELS, 20
     try:
         merged = roc_curve(df, labelCol="died", scoreCol="days")
     finally:
-        levels.LEVELS = before
-    assert 20 < len(merged) <= levels.FEWEST + 1
+        rows_by_score.LEVELS = before
+    assert 20 < len(merged) <= rows_by_score.FEWEST + 1
 
 
 def groups_have_their_models(df: DataFrame, models: Models, path: str) -> None:

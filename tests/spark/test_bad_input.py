@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from figs_spark import FIGSClassifier, FIGSRegressionModel, FIGSRegressor
-from figs_spark.stages import estimator as home
+from figs_spark.stages import figs as home
 
 NAN, INFINITY = float("nan"), float("inf")
 

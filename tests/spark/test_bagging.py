@@ -20,7 +20,7 @@ from figs_spark import (
     FIGSClassifier,
     FIGSRegressor,
 )
-from figs_spark.engine import members, training
+from figs_spark.engine import tasks, training
 from figs_spark.treesum.serialization import to_dict
 from tests.spark.patients import FEATURES, patients, strangers
 
@@ -105,12 +105,12 @@ def test_tasks_pay_where_spark_has_more_cores_and_the_work_is_long(
     large: Any = SimpleNamespace(rows=1_000_000, nbytes=50_000_000)  # 100 s of one core
     small: Any = SimpleNamespace(rows=10_000, nbytes=500_000)
     for cores, slots, found in [(2, 2, 0), (2, 16, 16), (2, 400, 100), (16, 32, 0), (64, 400, 0)]:
-        monkeypatch.setattr(members.os, "cpu_count", lambda cores=cores: cores)
-        monkeypatch.setattr(members.compat, "parallelism", lambda spark, slots=slots: slots)
-        assert members.tasks_that_pay(growths, large, spark) == found
-        assert members.tasks_that_pay(growths, small, spark) == 0
-    monkeypatch.setattr(members, "SHIPPED_BYTES", 1_000)
-    assert members.tasks_that_pay(growths, large, spark) == 0
+        monkeypatch.setattr(tasks.os, "cpu_count", lambda cores=cores: cores)
+        monkeypatch.setattr(tasks.compat, "parallelism", lambda spark, slots=slots: slots)
+        assert tasks.tasks_that_pay(growths, large, spark) == found
+        assert tasks.tasks_that_pay(growths, small, spark) == 0
+    monkeypatch.setattr(tasks, "SHIPPED_BYTES", 1_000)
+    assert tasks.tasks_that_pay(growths, large, spark) == 0
 
 
 def test_members_differ_and_seeds_matter(

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from sklearn import metrics
 
 from figs_spark import brier_score, calibration, operating_points, roc_auc, roc_curve
-from figs_spark.clinical import levels
+from figs_spark.clinical import rows_by_score
 
 EXACT: Any = {"rtol": 1e-12, "atol": 1e-12}
 NAMES: Any = {"labelCol": "the label", "scoreCol": "s.c`ore"}
@@ -196,7 +196,7 @@ def many(spark: SparkSession) -> DataFrame:
 def test_many_scores_are_merged(
     many: DataFrame, monkeypatch: pytest.MonkeyPatch, groupCol: str | None
 ) -> None:
-    monkeypatch.setattr(levels, "LEVELS", 1000)
+    monkeypatch.setattr(rows_by_score, "LEVELS", 1000)
     y, s, w = collected(many, "label", "probability", "w")
     curve = roc_curve(many, weightCol="w")
     assert 900 <= len(curve) <= 1001
@@ -218,7 +218,7 @@ def test_many_scores_are_merged(
 def test_the_bound_holds_as_it_is(many: DataFrame) -> None:
     y, s = collected(many, "label", "probability")
     found = roc_curve(many)
-    assert len(found) <= levels.LEVELS + 1
+    assert len(found) <= rows_by_score.LEVELS + 1
     assert roc_auc(many)["auc"][0] == pytest.approx(metrics.roc_auc_score(y, s), abs=1e-4)
 
 
@@ -280,7 +280,7 @@ def test_bad_arguments(six: DataFrame) -> None:
         operating_points(six, (0.9, 94), labelCol="y", scoreCol="s")
     for bins in (0, 2.5, True):
         with pytest.raises(ValueError, match=r"bins must be an integer of at least 1, got"):
-            calibration(six, bins, labelCol="y", scoreCol="s")  # type: ignore[arg-type]
+            calibration(six, bins, labelCol="y", scoreCol="s")
 
 
 def test_a_group_without_a_class_does_not_stop_the_others(six: DataFrame) -> None:

@@ -13,13 +13,13 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from figs_spark.treesum import Feature, Node, Split, TreeSum
-from figs_spark.treesum.expressions import (
+from figs_spark.dataframes.expressions import (
     contribution_columns,
     leaf_columns,
     score_columns,
-    to_sql,
 )
+from figs_spark.treesum import Feature, Node, Split, TreeSum
+from figs_spark.treesum.sql import to_sql
 from tests.treesums import FEATURES, TEXTS, Row, chain, random_rows, random_tree_sum
 
 TYPES = ("double", "double", "double", "double", "string", "boolean", "double")

@@ -21,7 +21,7 @@ from figs_spark import (
     GFIGSClassificationModel,
     SensitivitySpecificityEvaluator,
 )
-from figs_spark.stages import group_weights
+from figs_spark.stages.gfigs import weights as group_weights
 from tests.small import assert_same_model
 from tests.spark.grouped import (
     FEW,

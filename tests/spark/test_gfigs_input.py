@@ -114,14 +114,14 @@ def test_a_classifier_without_probabilities_is_refused(spark: SparkSession) -> N
 
 
 def test_a_membership_model_that_diverged(data: DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    from figs_spark.stages import membership_model
+    from figs_spark.stages.gfigs import membership
 
     def broken(model: Any) -> Any:
         import numpy as np
 
         return np.array([[np.nan, 1.0]])
 
-    monkeypatch.setattr(membership_model, "_coefficients", broken)
+    monkeypatch.setattr(membership, "_coefficients", broken)
     with pytest.raises(ValueError, match="diverged: 1 of its 2 coefficients are not finite"):
         classifier(membershipEstimator=LogisticRegression()).fit(data)
 

@@ -108,7 +108,7 @@ def test_sizes_of_the_other_variants(data: tuple[DataFrame, DataFrame], weightin
 def test_what_cannot_be_chosen(data: tuple[DataFrame, DataFrame]) -> None:
     train, validation = data
     with pytest.raises(ValueError, match="A GFIGSClassifier is needed, got GFIGSRegressor"):
-        select_gfigs(regressor(), train, validation)  # type: ignore[arg-type]
+        select_gfigs(regressor(), train, validation)
     with pytest.raises(ValueError, match="at least one value each"):
         select_gfigs(classifier(), train, validation, sizes=())
     two: Any = [None, None]

@@ -16,9 +16,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from figs_spark import FIGSClassifier, FIGSRegressor
+from figs_spark.dataframes.compat import BATCH_ROWS, arrow_batches
 from figs_spark.engine import backends, packing
-from figs_spark.engine.compat import BATCH_ROWS, arrow_batches
-from figs_spark.engine.growing import Growth
+from figs_spark.engine.grower import Growth
 from figs_spark.treesum import TreeSum
 from tests.small import assert_same_model
 

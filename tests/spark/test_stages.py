@@ -381,7 +381,7 @@ def test_only_known_keywords() -> None:
     with pytest.raises(TypeError, match="has no Param 'maxSplit'; it has "):
         FIGSRegressor(maxSplit=3)
     with pytest.raises(TypeError, match="positional"):
-        FIGSRegressor(3)  # type: ignore[call-arg]
+        FIGSRegressor(3)
     assert inspect.signature(FIGSRegressor).parameters["maxSplits"].default == 12
 
 

@@ -18,8 +18,8 @@ from figs_spark import (
     FIGSRegressionModel,
     GFIGSClassificationModel,
 )
+from figs_spark.app.division import Split, divide
 from figs_spark.app.errors import OUTPUT_EXISTS, UNFIT_INPUT, WRONG_USAGE
-from figs_spark.app.splitting import Split, divide
 from tests.spark.jobs_support import call, files
 
 Captured = pytest.CaptureFixture[str]

@@ -11,7 +11,7 @@ from pyspark.ml.tuning import CrossValidator, ParamGridBuilder, TrainValidationS
 from pyspark.sql import DataFrame, SparkSession
 
 from figs_spark import FIGSClassifier, FIGSRegressor
-from figs_spark.stages import estimator as home
+from figs_spark.stages import figs as home
 from tests.spark.patients import FEATURES, patients
 
 

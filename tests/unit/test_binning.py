@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from figs_spark.engine.binning import Bins, TooManyCategories, bin_feature, make_bins, midpoints
+from figs_spark.engine.bins import Bins, TooManyCategories, bin_feature, make_bins, midpoints
 from figs_spark.treesum import Feature
 
 nan, inf = math.nan, math.inf

@@ -5,10 +5,9 @@ from random import Random
 import numpy as np
 import pytest
 
-from figs_spark.engine.blocks import Target
-from figs_spark.engine.ensembles import Ensemble
-from figs_spark.engine.paths import probabilities
+from figs_spark.engine.ensemble_scores import Ensemble
 from figs_spark.treesum import Feature
+from figs_spark.treesum.prediction import Outcome
 from tests.treesums import FEATURES, Row, random_path, random_rows
 
 
@@ -32,13 +31,13 @@ def test_an_ensemble_predicts_the_mean_of_its_members(
     classes: int, compiled: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FIGS_SPARK_NUMBA", compiled)
-    random, target = Random(classes), Target(classes)
-    members = [random_path(random, splits=8, outputs=target.outputs)[-1] for _ in range(7)]
+    random, outcome = Random(classes), Outcome(classes)
+    members = [random_path(random, splits=8, outputs=outcome.outputs)[-1] for _ in range(7)]
     rows = random_rows(random, 300)
     table = np.empty((len(rows), len(FEATURES)), dtype=object)
     table[:] = rows
     each = np.array([member.predict(table) for member in members])
-    ensemble = Ensemble.of(members, target)
+    ensemble = Ensemble.of(members, outcome)
     assert ensemble.member_scores(numbers(rows)) == pytest.approx(each.transpose(1, 0, 2), 1e-12)
-    mean = np.mean([probabilities(score, target) for score in each], axis=0)
+    mean = np.mean([outcome.expected_table(score) for score in each], axis=0)
     assert ensemble.predict(numbers(rows)) == pytest.approx(mean, 1e-12)

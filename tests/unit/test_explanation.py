@@ -16,13 +16,12 @@ from hypothesis import strategies as st
 from pyspark.ml.linalg import Vectors
 from pyspark.sql import Row
 
-from figs_spark.pictures.explanation import explain
-from figs_spark.pictures.reading import Labels
 from figs_spark.pictures.waterfall import draw_explanation
-from figs_spark.stages.bagging import BaggedFIGSClassificationModel
-from figs_spark.stages.classification import FIGSClassificationModel
-from figs_spark.stages.regression import FIGSRegressionModel
+from figs_spark.stages.bagged import BaggedFIGSClassificationModel
+from figs_spark.stages.figs import FIGSClassificationModel, FIGSRegressionModel
 from figs_spark.treesum import Feature, Node, Split, TreeSum
+from figs_spark.treesum.explanation import Explanation
+from figs_spark.treesum.reading import Labels
 from tests.pictured import RISK, full, trauma
 from tests.treesums import random_rows, random_tree_sum
 from tests.unit.test_pictures import bars, groups, texts
@@ -45,7 +44,7 @@ def test_the_steps_add_up_to_the_score(random: Random, splits: int, outputs: int
     model = random_tree_sum(random, splits, outputs)
     labels = Labels("It", "it", outputs=("a", "b", "c")[:outputs])
     row = random_rows(random, 1)[0]
-    found = explain(model, labels, row)
+    found = Explanation.of(model, labels, row)
     assert found.score == tuple(model.predict([row])[0])
     steps = np.array([found.baseline, *found.contributions])
     rounding = 1e-15 * len(steps) * (1 + np.abs(steps).max())
@@ -56,7 +55,7 @@ def test_the_steps_add_up_to_the_score(random: Random, splits: int, outputs: int
 
 
 def test_conditions_come_with_the_values_of_the_row() -> None:
-    found = explain(trauma(), RISK, PATIENT)
+    found = Explanation.of(trauma(), RISK, PATIENT)
     assert [[(m.condition, m.value) for m in met] for met in found.conditions] == [
         [("gcs_total <= 8.5", "7")],
         [
@@ -65,7 +64,7 @@ def test_conditions_come_with_the_values_of_the_row() -> None:
         ],
         [('mechanism in {motor <vehicle>, "bike & \\"car\\""} or missing', "motor <vehicle>")],
     ]
-    absent = explain(trauma(), RISK, [None, np.nan, None, "unseen", None, None])
+    absent = Explanation.of(trauma(), RISK, [None, np.nan, None, "unseen", None, None])
     assert [[m.value for m in met] for met in absent.conditions] == [
         ["missing", "missing"],
         ["missing"],
@@ -74,7 +73,7 @@ def test_conditions_come_with_the_values_of_the_row() -> None:
 
 
 def test_it_prints() -> None:
-    assert str(explain(trauma(), RISK, [20.0, None, False, "fall", None, None])) == (
+    assert str(Explanation.of(trauma(), RISK, [20.0, None, False, "fall", None, None])) == (
         "Probability of death = 1\n"
         "\n"
         "Start: the average                                                  4.0%\n"
@@ -90,7 +89,7 @@ def test_it_prints() -> None:
 
 
 def test_bars_lead_from_the_average_to_the_sum() -> None:
-    drawing = draw_explanation(explain(trauma(), RISK, PATIENT))
+    drawing = draw_explanation(Explanation.of(trauma(), RISK, PATIENT))
     start, *trees, total = (bars(step)[0] for step in groups(drawing, "step"))
     assert start.x == total.x
     assert trees[0].x == pytest.approx(start.x + start.width)

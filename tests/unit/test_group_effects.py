@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from figs_spark.engine.growing import grow
+from figs_spark.engine.grower import grow
 from tests.small import Data
 
 SEEDS = range(10)

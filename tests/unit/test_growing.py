@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from figs_spark.engine.growing import NEW_ROOT, Growth, grow
+from figs_spark.engine.grower import NEW_ROOT, Growth, grow
 from figs_spark.engine.histograms import Sums
-from figs_spark.engine.paths import Path, held_losses, probabilities
+from figs_spark.engine.replay import Path, held_losses
 from figs_spark.treesum import Node, TreeSum
 from tests.oracle import figs
 from tests.small import Data, assert_same_model, assert_same_steps, steps
@@ -233,7 +233,7 @@ def test_held_losses_equal_those_of_each_truncated_model(data: Data, draw: st.Da
         weight = (np.ones(len(held)) if data.weight is None else data.weight)[here]
         expected.append(weight.sum())
         for k in range(len(model.splits) + 1):
-            predicted = probabilities(model.truncate(k).predict(data.X[here]), data.target)
+            predicted = data.target.outcome.expected_table(model.truncate(k).predict(data.X[here]))
             expected.append(weight @ ((targets(data)[here] - predicted) ** 2).sum(axis=1))
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from figs_spark.engine import jit, kernel
 from figs_spark.engine.histograms import CODES, Layout, Program, Rows, Sums, accumulate
+from figs_spark.engine.kernels import accumulate as kernel
+from figs_spark.engine.kernels import jit
 
 seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 

@@ -1,4 +1,4 @@
-"""Imports run one way, app, stages, clinical, engine, pictures, treesum; and DataFrames only."""
+"""Imports run one way through the rooms; and Spark is reached by DataFrames only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGE = sorted((ROOT / "figs_spark").rglob("*.py"))
 # Each may import itself and those before it.
-LAYERS = ("treesum", "pictures", "engine", "clinical", "stages", "app")
+LAYERS = ("treesum", "pictures", "dataframes", "engine", "clinical", "stages", "app")
 FORBIDDEN = {"rdd", "sparkContext", "_sc", "_jsc", "_jvm", "_jdf", "_jsparkSession", "broadcast"}
 
 
@@ -42,7 +42,7 @@ def begins(name: str, *modules: str) -> bool:
 
 @pytest.mark.parametrize("layer", LAYERS)
 def test_a_layer_imports_none_above_it(layer: str) -> None:
-    files = [path for path in PACKAGE if path.parent.name == layer]
+    files = sorted((ROOT / "figs_spark" / layer).rglob("*.py"))
     allowed = [f"figs_spark.{name}" for name in LAYERS[: LAYERS.index(layer) + 1]]
     if layer == LAYERS[-1]:  # the jobs take public names and the generated data, too
         allowed.append("figs_spark")
@@ -51,20 +51,46 @@ def test_a_layer_imports_none_above_it(layer: str) -> None:
     assert {name for name in own if not begins(name, *allowed)} == set()
 
 
+# Rooms and files that know no Spark at all, and what the others leave alone.
+WITHOUT_SPARK = [
+    *(f"treesum/{name}" for name in ("__init__", "nodes", "cases", "text", "reading")),
+    *(f"treesum/{name}" for name in ("explanation", "prediction", "serialization", "sql")),
+    "clinical/curves",
+    "engine/bins",
+    "engine/blocks",
+    "engine/ensemble_scores",
+    "engine/grower",
+    "engine/histograms",
+    "engine/learning_nodes",
+    "engine/replay",
+    "engine/splits",
+    "engine/weights",
+    *(f"engine/kernels/{name}" for name in ("__init__", "accumulate", "encode", "jit")),
+    *(f"engine/kernels/{name}" for name in ("score", "split")),
+]
+
+
+@pytest.mark.parametrize("name", WITHOUT_SPARK)
+def test_these_files_know_no_spark(name: str) -> None:
+    path = ROOT / f"figs_spark/{name}.py"
+    assert {module for module in imports(path) if begins(module, "pyspark")} == set()
+
+
+def test_every_file_of_treesum_and_the_kernels_is_among_them() -> None:
+    rooms = ("treesum", "engine/kernels")
+    files = {
+        f"{room}/{p.stem}" for room in rooms for p in (ROOT / "figs_spark" / room).glob("*.py")
+    }
+    assert files <= set(WITHOUT_SPARK)
+
+
 @pytest.mark.parametrize(
     ("files", "modules"),
     [
-        ("treesum/[!e]*.py", ["pyspark"]),  # all but the expressions
-        ("pictures/*.py", ["pyspark", "figs_spark.engine"]),
-        ("engine/*.py", ["pyspark.ml", "figs_spark.pictures"]),
+        ("pictures/*.py", ["pyspark"]),
+        ("dataframes/*.py", ["pyspark.ml"]),
+        ("engine/**/*.py", ["pyspark.ml", "figs_spark.pictures"]),
         ("clinical/*.py", ["figs_spark.pictures"]),
-        ("clinical/[!s]*.py", ["pyspark.ml"]),  # all but the columns of vectors
-        ("clinical/curves.py", ["pyspark"]),
-        ("engine/histograms.py", ["pyspark"]),
-        ("engine/kernel.py", ["pyspark"]),
-        ("engine/cutting.py", ["pyspark"]),
-        ("engine/learning.py", ["pyspark"]),
-        ("engine/splitting.py", ["pyspark"]),
         ("**/*.py", ["jobs", "conf", "tests", "sklearn", "imodels"]),
     ],
 )

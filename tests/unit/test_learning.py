@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from figs_spark.engine.growing import grow
+from figs_spark.engine.grower import grow
 from figs_spark.treesum import Node
 from tests.small import Data
 

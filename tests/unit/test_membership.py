@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import Row
 
-from figs_spark.stages.membership import (
+from figs_spark.stages.gfigs.membership_columns import (
     CODE,
     NUMBER,
     TEXT,

@@ -16,14 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from figs_spark.pictures.axes import to_axes
-from figs_spark.pictures.ensemble import draw_importances
-from figs_spark.pictures.explanation import explain
+from figs_spark.pictures.importances import draw_importances
 from figs_spark.pictures.layout import DROP, GAP, Box, place_tree, rows_of, tree_size
 from figs_spark.pictures.nodes import node_box
-from figs_spark.pictures.reading import Labels, Reading
 from figs_spark.pictures.shapes import (
+    Compound,
     Drawing,
-    Group,
     Rect,
     Shape,
     Text,
@@ -35,6 +33,8 @@ from figs_spark.pictures.svg import to_html, to_svg
 from figs_spark.pictures.trees import MARGIN, draw_model
 from figs_spark.pictures.waterfall import draw_explanation
 from figs_spark.treesum import TreeSum
+from figs_spark.treesum.explanation import Explanation
+from figs_spark.treesum.reading import Labels, Reading
 from figs_spark.treesum.text import question
 from tests.pictured import CARE, DAYS, RISK, full, labels_of, trauma
 from tests.treesums import FEATURES, chain, random_split, random_tree_sum
@@ -58,30 +58,30 @@ every_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS.keys(
 def flat(shapes: Sequence[Shape]) -> Iterator[Shape]:
     for shape in shapes:
         yield shape
-        if isinstance(shape, Group):
+        if isinstance(shape, Compound):
             yield from flat(shape.shapes)
 
 
-def groups(drawing: Drawing, role: str) -> list[Group]:
-    return [s for s in flat(drawing.shapes) if isinstance(s, Group) and s.role == role]
+def groups(drawing: Drawing, role: str) -> list[Compound]:
+    return [s for s in flat(drawing.shapes) if isinstance(s, Compound) and s.role == role]
 
 
-def texts(group: Group | Drawing) -> list[Text]:
+def texts(group: Compound | Drawing) -> list[Text]:
     return [shape for shape in flat(group.shapes) if isinstance(shape, Text)]
 
 
-def words(group: Group | Drawing) -> str:
+def words(group: Compound | Drawing) -> str:
     """All text in it, without white space: lines are broken anywhere."""
     return re.sub(r"\s", "", "".join(text.text for text in texts(group)))
 
 
-def frame(group: Group) -> Rect:
+def frame(group: Compound) -> Rect:
     """The box that the group stands in."""
     assert isinstance(group.shapes[0], Rect)
     return group.shapes[0]
 
 
-def bars(group: Group | Drawing) -> list[Rect]:
+def bars(group: Compound | Drawing) -> list[Rect]:
     return [s for s in flat(group.shapes) if isinstance(s, Rect) and s.role == "bar"]
 
 
@@ -116,7 +116,7 @@ def test_boxes_do_not_overlap_and_stay_in_their_card(model: TreeSum) -> None:
     assert all(holds(paper, c.x, c.y) for c in cards)
     assert all(holds(paper, c.x + c.width, c.y + c.height) for c in cards)
     for tree in groups(drawing, "tree"):
-        inner = [frame(g) for g in tree.shapes if isinstance(g, Group)]
+        inner = [frame(g) for g in tree.shapes if isinstance(g, Compound)]
         assert not any(overlap(a, b) for a, b in combinations(inner, 2))
         card = frame(tree)
         assert all(holds(card, b.x, b.y) for b in inner)
@@ -203,7 +203,7 @@ def test_every_node_is_there_with_its_rows_and_every_leaf_has_a_bar(model: TreeS
         splits = [n for n in root.walk() if n.split]
         leaves = list(root.leaves())
         inside = list(flat(tree.shapes))
-        assert sum(isinstance(s, Group) and s.role == "leaf" for s in inside) == len(leaves)
+        assert sum(isinstance(s, Compound) and s.role == "leaf" for s in inside) == len(leaves)
         assert len(bars(tree)) == len(leaves) * model.outputs
         lines = [text.text for text in texts(tree)]
         assert sorted(line for line in lines if line.startswith("n = ")) == sorted(
@@ -418,7 +418,9 @@ def test_importances_show_the_largest_first() -> None:
 
 @every_model
 def test_a_waterfall_stays_on_its_paper(model: TreeSum) -> None:
-    drawing = draw_explanation(explain(model, labels_of(model), [None] * len(model.features)))
+    drawing = draw_explanation(
+        Explanation.of(model, labels_of(model), [None] * len(model.features))
+    )
     assert {t.text for t in texts(drawing)} >= {f"Tree {k + 1}" for k in range(len(model.trees))}
     for text in texts(drawing):
         left, right = extent(text)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from figs_spark.engine.histograms import Layout
-from figs_spark.engine.splitting import Cuts, Found, Limits
+from figs_spark.engine.splits import Cuts, Found, Limits
 
 BINS = 4  # and one for missing
 WEIGHTS = (0.25, 1 / 3, 1.0, 2.5)

@@ -1,0 +1,98 @@
+"""Loading what `train` saved, and what a model needs of a table."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import BooleanType, DataType, NumericType, StringType
+
+import figs_spark
+from figs_spark.app.config import Settings
+from figs_spark.app.division import Division
+from figs_spark.app.errors import UNFIT_INPUT, JobError
+from figs_spark.app.sources import exists
+from figs_spark.treesum import Feature
+
+TYPES: dict[type[DataType], str] = {
+    NumericType: "a number",
+    BooleanType: "a truth value",
+    StringType: "text",
+}
+
+
+def load_model(spark: SparkSession, settings: Settings[Any]) -> Any:
+    """The model in a folder that `train` wrote, or that `model.save` did."""
+    folder = str(settings.given.model).rstrip("/")
+    path = next((p for p in (f"{folder}/model", folder) if exists(spark, f"{p}/metadata")), None)
+    if path is None:
+        message = f"'{folder}' holds no model. Name the output of train, or of model.save."
+        raise settings.error("model", message, UNFIT_INPUT)
+    name = _metadata(spark, path, settings).get("class", "")
+    package, _, cls = str(name).partition(".")
+    if package != "figs_spark" or cls not in figs_spark.__all__ or not cls.endswith("Model"):
+        message = f"'{path}' holds {name or 'something else'}, not a model of figs_spark."
+        raise settings.error("model", message, UNFIT_INPUT)
+    try:
+        return getattr(figs_spark, cls).load(path)
+    except ValueError as error:
+        raise settings.error("model", str(error), UNFIT_INPUT) from error
+
+
+def _metadata(spark: SparkSession, path: str, settings: Settings[Any]) -> dict[str, Any]:
+    try:
+        found = json.loads(read_text(spark, f"{path}/metadata"))
+    except (ValueError, PySparkException) as error:
+        message = f"'{path}/metadata' is damaged: it is not JSON."
+        raise settings.error("model", message, UNFIT_INPUT) from error
+    return found if isinstance(found, dict) else {}
+
+
+def read_text(spark: SparkSession, path: str) -> str:
+    return "\n".join(row[0] for row in spark.read.text(path, wholetext=True).collect())
+
+
+def load_division(spark: SparkSession, settings: Settings[Any]) -> Division:
+    """How `train` divided its rows."""
+    path = f"{str(settings.given.model).rstrip('/')}/settings.json"
+    if not exists(spark, path):
+        message = f"'{path}' does not exist: only the output of train tells which rows it held out."
+        raise settings.error("model", message, UNFIT_INPUT)
+    return Division.from_dict(json.loads(read_text(spark, path))["division"])
+
+
+def check_columns(model: Any, data: DataFrame) -> None:
+    """Raise a JobError that names every column which is missing or of another type."""
+    kinds = {field.name: field.dataType for field in data.schema.fields}
+    problems = []
+    for name, wanted in needed(model).items():
+        found = kinds.get(name)
+        if found is None:
+            problems.append(f"'{name}' is missing")
+        elif wanted is not None and not isinstance(found, wanted):
+            problems.append(f"'{name}' is {found.simpleString()}, {TYPES[wanted]} is needed")
+    if problems:
+        columns = f"{len(problems)} column{'s' if len(problems) > 1 else ''}"
+        raise JobError(
+            UNFIT_INPUT,
+            f"{columns} of the input do not fit the model: {'; '.join(problems)}. Rename or cast.",
+        )
+
+
+def needed(model: Any) -> dict[str, type[DataType] | None]:
+    """The columns that make a difference to a model, with their types; None: any."""
+    names = model.getOrDefault("featuresCols")
+    if names is None:
+        found: dict[str, type[DataType] | None] = {model.getOrDefault("featuresCol"): None}
+    else:
+        found = {names[j]: _type(model._features[j]) for j in sorted(model._used)}
+    if model.hasParam("groupCol"):
+        found[model.getOrDefault("groupCol")] = None
+    return found
+
+
+def _type(feature: Feature) -> type[DataType]:
+    first = feature.categories[0] if feature.categories else 0
+    return BooleanType if isinstance(first, bool) else StringType if first != 0 else NumericType

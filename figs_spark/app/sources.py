@@ -1,0 +1,149 @@
+"""Reading a table in any form that Spark reads; a short message where it cannot be read."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from figs_spark.app.config import Settings, close, key
+from figs_spark.app.errors import UNFIT_INPUT, JobError
+from figs_spark.dataframes.columns import column, listed
+
+Format = Literal["auto", "parquet", "csv", "json", "orc", "delta", "table"]
+log = logging.getLogger("figs_spark")
+SUFFIXES = {"csv": "csv", "tsv": "csv", "json": "json", "jsonl": "json", "orc": "orc"}
+CSV = {"header": "true", "inferSchema": "true"}
+
+
+@dataclass(frozen=True)
+class Input:
+    """The keys of a job that reads a table."""
+
+    input: str | None = key(None, "path or name of the table to read")
+    format: Format = key("auto", "of the input; auto: by what the path looks like")
+    options: dict[str, Any] = key({}, "of Spark's reader, such as {delimiter: ';'}")
+    where: str | None = key(None, "SQL condition: only the rows that fulfil it")
+
+
+def read(spark: SparkSession, settings: Settings[Any]) -> DataFrame:
+    """The rows of the input, or a JobError."""
+    given: Input = settings.given
+    path = require(settings, "input", "a path or the name of a table")
+    kind = kind_of(spark, given)
+    if kind != "table" and not exists(spark, path):
+        raise settings.error("input", f"'{path}' does not exist.", UNFIT_INPUT)
+    try:
+        data = filtered(_load(spark, path, kind, given.options), settings)
+        log.debug("%s has the columns %s", path, data.columns)  # on Connect read here, not before
+    except JobError:
+        raise
+    except Exception as error:  # a source that is not installed fails in Java, in its own ways
+        message = f"'{path}' cannot be read as {kind}: {short(error)} {_remedy(kind)}"
+        raise settings.error("input", message, UNFIT_INPUT) from error
+    return data
+
+
+def filtered(data: DataFrame, settings: Settings[Any]) -> DataFrame:
+    condition = settings.given.where
+    if condition is None:
+        return data
+    try:
+        found = data.where(condition)
+        log.debug("%s of %s", condition, found.columns)
+    except PySparkException as error:
+        message = f"'{condition}' does not hold for this table: {short(error)}"
+        raise settings.error("where", message, UNFIT_INPUT) from error
+    return found
+
+
+def require(settings: Settings[Any], name: str, what: str) -> str:
+    value = getattr(settings.given, name)
+    if not value:
+        raise settings.error(name, f"{what} is needed: set --{name}, or {name}: in the YAML file.")
+    return str(value)
+
+
+def reader_options(kind: str, options: dict[str, Any]) -> dict[str, Any]:
+    given = {name: str(v).lower() if isinstance(v, bool) else v for name, v in options.items()}
+    return {**CSV, **given} if kind == "csv" else given
+
+
+def _load(spark: SparkSession, path: str, kind: str, options: dict[str, Any]) -> DataFrame:
+    if kind == "table":
+        return spark.table(path)
+    reader = spark.read.options(**reader_options(kind, options))
+    if kind == "parquet":  # a file that is none is found here, before an executor fails on it
+        found = reader.option("ignoreCorruptFiles", "true").load([path, path], "parquet").schema
+        reader = spark.read.options(**options).schema(found)
+    return reader.format(kind).load(path)
+
+
+def kind_of(spark: SparkSession, given: Input) -> str:
+    """The format; where it is "auto", by the name of the path and by what is there."""
+    path = str(given.input)
+    if given.format != "auto":
+        return given.format
+    suffix = path.removesuffix(".gz").removesuffix("/").rpartition(".")[2].lower()
+    if suffix in SUFFIXES:
+        return SUFFIXES[suffix]
+    if exists(spark, path):
+        return "delta" if exists(spark, f"{path.rstrip('/')}/_delta_log") else "parquet"
+    return "table" if table_exists(spark, path) else "parquet"
+
+
+def exists(spark: SparkSession, path: str) -> bool:
+    """Whether a path holds anything, on any file system that Spark reaches.
+
+    The path is named twice because Spark looks for a stream's log, and warns, where it is single.
+    """
+    try:
+        return bool(spark.read.format("binaryFile").load([path, path]).columns)
+    except AnalysisException as error:
+        if "PATH_NOT_FOUND" in str(error):
+            return False
+        raise
+
+
+def table_exists(spark: SparkSession, name: str) -> bool:
+    try:
+        return spark.catalog.tableExists(name)
+    except PySparkException:
+        return False
+
+
+def short(error: Exception) -> str:
+    """The first sentence of an error of Spark, without codes and without what Java adds."""
+    text = re.sub(r"^An error occurred while calling .*\n: [\w.$]+: ", "", str(error).strip())
+    line = text.partition("\n")[0]
+    if "UNABLE_TO_INFER_SCHEMA" in line:
+        return "there is no such file in it."
+    line = re.sub(r"^\[[A-Z_.0-9]+\] ", "", line)
+    line = re.sub(r" ?SQLSTATE: \w+", "", line)
+    return line if line.endswith((".", "?")) else f"{line}."
+
+
+def _remedy(kind: str) -> str:
+    if kind == "delta":
+        return "Is the Delta package on the class path (--packages)?"
+    return "Set format to what it is: parquet, csv, json, orc, delta or table."
+
+
+def need_columns(data: DataFrame, wanted: Iterable[str]) -> None:
+    """Raise where the table lacks any of the columns."""
+    missing = [name for name in dict.fromkeys(wanted) if name not in data.columns]
+    if missing:
+        names = ", ".join(map(repr, missing))
+        hint = close(missing[0], data.columns) or f"it has {listed(data.columns, 30)}."
+        raise JobError(UNFIT_INPUT, f"the input has no column {names}; {hint}")
+
+
+def only(data: DataFrame, wanted: Sequence[str]) -> DataFrame:
+    """These columns alone, so that a stray one cannot be in the way of a model's outputs."""
+    need_columns(data, wanted)
+    return data.select(*[column(name) for name in dict.fromkeys(wanted)])

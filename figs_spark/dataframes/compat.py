@@ -1,0 +1,106 @@
+"""What differs between Spark versions and between classic Spark, Connect and serverless."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from figs_spark.dataframes.arrow import Floats, to_table
+
+BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+
+log = logging.getLogger("figs_spark")
+
+
+def to_arrow(frame: DataFrame) -> pa.Table:
+    """Collect as Arrow. PySpark 3.5 has no `toArrow`; its rows are collected one by one."""
+    if hasattr(frame, "toArrow"):
+        return frame.toArrow()
+    columns: dict[str, list[Any]] = {name: [] for name in frame.columns}
+    for row in frame.collect():
+        for name, value in zip(frame.columns, row, strict=True):
+            columns[name].append(bytes(value) if isinstance(value, bytearray) else value)
+    return pa.table(columns)
+
+
+@contextmanager
+def arrow_batches(spark: SparkSession, rows: int) -> Iterator[None]:
+    """Bound the records of an Arrow batch while jobs are planned; the old bound comes back when
+    the last of several fits at the same time is through.
+
+    Where the setting may not be changed (serverless), batches keep their size.
+    """
+    try:
+        with _lock:
+            before, fits = _bounds.get(spark) or (spark.conf.get(BATCH_ROWS), 0)
+            spark.conf.set(BATCH_ROWS, str(rows))
+            _bounds[spark] = before, fits + 1
+    except Exception as error:
+        log.debug("%s stays as it is: %s", BATCH_ROWS, error)
+        yield
+        return
+    try:
+        yield
+    finally:
+        with _lock:
+            before, fits = _bounds.pop(spark)
+            if fits > 1:
+                _bounds[spark] = before, fits - 1
+            else:
+                spark.conf.set(BATCH_ROWS, str(before))
+
+
+_lock = threading.Lock()
+_bounds: dict[SparkSession, tuple[str | None, int]] = {}  # before the first fit, and how many run
+
+
+def table_udf(predict: Callable[..., Floats], width: int) -> Callable[..., Column]:
+    """A function of tables as one of Columns: array<double> of this width in, array<double> out.
+
+    Further columns reach `predict` as plain arrays. PySpark before 4.1 has no `arrow_udf`.
+    """
+
+    def on_arrow(rows, *more):  # type: ignore[no-untyped-def]
+        found = predict(to_table(rows, width), *(column.to_numpy() for column in more))
+        ends = np.arange(len(found) + 1, dtype=np.int32) * found.shape[1]
+        return pa.ListArray.from_arrays(ends, found.ravel())
+
+    def typed(function: Callable[..., Any], kind: type) -> Callable[..., Any]:
+        function.__annotations__ = {"rows": kind, "more": kind, "return": kind}
+        return function
+
+    if hasattr(F, "arrow_udf"):
+        return F.arrow_udf(typed(on_arrow, pa.Array), "array<double>")  # type: ignore[call-overload]
+    import pandas as pd
+
+    def on_pandas(rows, *more):  # type: ignore[no-untyped-def]
+        table = np.array(rows.tolist(), dtype=np.float64).reshape(len(rows), width)
+        return pd.Series(list(predict(table, *(column.to_numpy() for column in more))))
+
+    return F.pandas_udf(typed(on_pandas, pd.Series), "array<double>")  # type: ignore
+
+
+def parallelism(spark: SparkSession) -> int:
+    """How many tasks run at once: the partitions Spark gives to a plain range."""
+    return max(1, spark.range(1 << 16).select(F.spark_partition_id()).distinct().count())
+
+
+_frozen = False
+
+
+def spare_garbage_collection() -> None:
+    """Once per Python worker: leave the imported modules out of the collection after each task."""
+    global _frozen
+    if not _frozen:
+        gc.collect()
+        gc.freeze()
+        _frozen = True

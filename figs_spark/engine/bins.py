@@ -1,0 +1,214 @@
+"""Features to bins: at most 255 per feature, and one for missing.
+
+A feature with at most `max_bins` distinct values is binned exactly: one bin per value, cut at the
+midpoints. Any other numeric feature is cut at quantiles of a sample of its rows. With m rows in
+the sample the rank of a cut is off by at most sqrt(ln(2/0.05) / (2 m)) of the rows, with 95%
+confidence: 0.4% for 100,000 rows.
+
+Values are compared as float64: float32 would merge neighbouring Unix timestamps.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from figs_spark.engine.histograms import CODE_DTYPE, CODES, Floats
+from figs_spark.engine.kernels import encode, jit
+from figs_spark.engine.splits import Found
+from figs_spark.treesum import Feature, Split
+
+
+class TooManyCategories(ValueError):
+    """A categorical feature has more categories than there are bins."""
+
+    def __init__(self, name: str, count: int, max_bins: int):
+        super().__init__(
+            f"Column '{name}' is categorical and has {count} categories, more than maxBins = "
+            f"{max_bins}. Raise maxBins (at most 255), merge rare categories, or leave it out."
+        )
+
+
+@dataclass(frozen=True)
+class FeatureBins:
+    """Bin b holds the values in (edges[b - 1], edges[b]]; `values` has the one value of each bin
+    where the feature is binned exactly."""
+
+    edges: Floats
+    values: Floats | None
+
+    @property
+    def count(self) -> int:
+        return len(self.edges) + 1
+
+    def cut(self, left: int, right: int) -> tuple[float, int]:
+        """Threshold between two bins that hold rows, and the last bin on its left.
+
+        The bins between the two are empty in the leaf: the cut is put in the middle of the gap.
+        """
+        if self.values is None:
+            last = (left + right - 1) // 2
+            return float(self.edges[last]), last
+        threshold = _midpoint(float(self.values[left]), float(self.values[right]))
+        return threshold, int(self.values.searchsorted(threshold, "right")) - 1
+
+
+@dataclass(frozen=True)
+class Bins:
+    """The bins of all features, and the features as the model will describe them."""
+
+    described: tuple[Feature, ...]
+    features: tuple[FeatureBins, ...]
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Codes per feature; the last one of each is missing."""
+        return tuple(feature.count + 1 for feature in self.features)
+
+    @property
+    def categorical(self) -> list[bool]:
+        return [feature.categories is not None for feature in self.described]
+
+    def encode(self, table: Floats) -> tuple[NDArray[np.uint8], dict[int, Floats]]:
+        """The bin codes of a float64 table (rows, features), row-major, and the values of exactly
+        binned features that have no bin of their own, by feature."""
+        table = np.ascontiguousarray(table, dtype=np.float64)
+        codes = np.empty(table.shape, dtype=CODE_DTYPE)
+        strangers = np.zeros(len(self.features), dtype=np.int64)
+        run = encode.encode if jit.available() else encode.encode_plain
+        run(table, self._edges, self._starts, self._values, self._exact, codes, strangers)
+        return codes, {int(j): self._unknown(int(j), table) for j in np.flatnonzero(strangers)}
+
+    def _unknown(self, j: int, table: Floats) -> Floats:
+        column = table[:, j]
+        values = self.features[j].values
+        assert values is not None
+        known = np.isin(column, values) | np.isnan(column)
+        return np.unique(column[~known])
+
+    def widened(
+        self, unseen: dict[int, Floats], described: Sequence[Feature], max_bins: int
+    ) -> Bins:
+        """These bins with a bin for each unseen value, or cut evenly where that is too many."""
+        features, named = list(self.features), list(self.described)
+        for j, values in unseen.items():
+            both = np.union1d(features[j].values, values)  # type: ignore[arg-type]
+            features[j] = bin_feature(both, described[j], max_bins)
+            named[j] = _named(described[j], features[j])
+        return Bins(tuple(named), tuple(features))
+
+    def split(self, feature: int, found: Found, step: int) -> tuple[Split, NDArray[np.bool_]]:
+        """A split found over bins as one over values, and the side of each code."""
+        goes_left = np.zeros(CODES, bool)
+        categories = self.described[feature].categories
+        if categories is None:
+            bins = self.features[feature]
+            left = int(found.left_bins[-1])
+            threshold, last = np.inf, bins.count - 1
+            if len(found.right_bins):
+                threshold, last = bins.cut(left, int(found.right_bins[0]))
+            goes_left[: last + 1] = True
+            goes_left[bins.count] = found.missing_left
+            return Split(feature, step, found.gain, found.missing_left, threshold), goes_left
+        listed_left = not found.left.outweighs(found.right)
+        listed = found.left_bins if listed_left else found.right_bins
+        goes_left[:] = not listed_left
+        goes_left[listed] = listed_left
+        goes_left[self.features[feature].count] = found.missing_left
+        names = tuple(categories[b] for b in sorted(listed.tolist()))
+        split = Split(feature, step, found.gain, found.missing_left, None, names, listed_left)
+        return split, goes_left
+
+    # All features in a row, as the kernel takes them. Feature j has its edges from starts[j] on;
+    # its values, one more than edges, from starts[j] + j on.
+
+    @cached_property
+    def _edges(self) -> Floats:
+        return np.concatenate([f.edges for f in self.features])
+
+    @cached_property
+    def _starts(self) -> NDArray[np.int64]:
+        counts = [len(f.edges) for f in self.features]
+        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+    @cached_property
+    def _values(self) -> Floats:
+        return np.concatenate(
+            [np.zeros(f.count) if f.values is None else f.values for f in self.features]
+        )
+
+    @cached_property
+    def _exact(self) -> NDArray[np.uint8]:
+        return np.array([f.values is not None for f in self.features], dtype=np.uint8)
+
+
+def make_bins(
+    sample: Floats, described: Sequence[Feature], max_bins: int, threads: int = 2
+) -> Bins:
+    """Bins from a table of all rows, or of a sample of them; NaN is missing."""
+
+    def one(j: int) -> FeatureBins:
+        return bin_feature(sample[:, j], described[j], max_bins)
+
+    with ThreadPoolExecutor(threads) as pool:  # sorting releases the interpreter lock
+        features = tuple(pool.map(one, range(len(described))))
+    named = tuple(_named(d, f) for d, f in zip(described, features, strict=True))
+    return Bins(named, features)
+
+
+def bin_feature(column: Floats, described: Feature, max_bins: int) -> FeatureBins:
+    if described.categories:  # text: its values are positions among the known categories
+        column = np.arange(len(described.categories), dtype=np.float64)
+    ordered = np.sort(column[~np.isnan(column)])
+    distinct = ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
+    if len(distinct) == 0:
+        distinct = np.zeros(1)  # all missing: one bin that stays empty
+    if len(distinct) <= max_bins:
+        return FeatureBins(midpoints(distinct), distinct)
+    if described.categories is not None:
+        raise TooManyCategories(described.name, len(distinct), max_bins)
+    return FeatureBins(_quantile_cuts(ordered, max_bins), None)
+
+
+def _quantile_cuts(ordered: Floats, max_bins: int) -> Floats:
+    """Cuts between equal shares of the rows; one inside a run of equal values goes to its nearer
+    end, so that a value most rows have is set apart from what lies below and above it."""
+    ranks = np.arange(1, max_bins) * len(ordered) // max_bins
+    first = np.searchsorted(ordered, ordered[ranks], "left")
+    end = np.searchsorted(ordered, ordered[ranks], "right")
+    ranks = np.unique(np.where(ranks - first <= end - ranks, first, end))
+    ranks = ranks[(ranks > 0) & (ranks < len(ordered))]
+    return midpoints(np.stack([ordered[ranks - 1], ordered[ranks]]))[0]
+
+
+def midpoints(values: Floats) -> Floats:
+    """Between neighbours, without overflow; the lower one where no number lies between."""
+    low, high = values[:-1], values[1:]
+    with np.errstate(invalid="ignore"):
+        middle = low / 2 + high / 2
+    return np.where((middle < high) & np.isfinite(middle), middle, low)
+
+
+def _midpoint(low: float, high: float) -> float:
+    """Of two values what `midpoints` finds."""
+    middle = low / 2 + high / 2
+    return middle if middle < high and math.isfinite(middle) else low
+
+
+def _named(described: Feature, bins: FeatureBins) -> Feature:
+    """Numeric categories are known once their values are; labels are numbered from 0."""
+    if described.categories != ():
+        return described
+    assert bins.values is not None
+    categories = tuple(float(v) for v in bins.values)
+    labels = None
+    if described.labels:
+        known = dict(enumerate(described.labels))
+        labels = tuple(known.get(c, str(c)) for c in categories)  # type: ignore[call-overload]
+    return Feature(described.name, categories, labels)

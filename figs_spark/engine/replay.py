@@ -1,0 +1,110 @@
+"""The loss of a model after 0, 1, 2, ... splits on the rows held from its training.
+
+One pass replays the greedy steps on every row, so a whole path of sizes costs what one costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from figs_spark.engine.blocks import Block
+from figs_spark.engine.grower import Growth
+from figs_spark.engine.histograms import CODES, Floats, Ints, NDArray
+from figs_spark.engine.weights import OwnWeights, Weights
+
+
+@dataclass(frozen=True)
+class Path:
+    """The splits of a model in the order they were made, over bin codes."""
+
+    member: int
+    start: Floats  # (outputs,) the prediction before the first split
+    node: Ints  # (splits,) the leaf that was split; a root is split once
+    tree: Ints
+    root: Ints  # (trees,)
+    feature: Ints
+    left: Ints  # the left child; the right one follows it
+    goes_right: NDArray[np.bool_]  # (splits, CODES)
+    moves: Floats  # (splits, 2, outputs) what the left and the right child add
+
+    @classmethod
+    def of(cls, growth: Growth) -> Path:
+        made = [(n.split, k) for k, n in enumerate(growth.nodes) if n.split is not None]
+        order = [k for _, k in sorted(made, key=lambda pair: pair[0].step)]
+        nodes = [growth.nodes[k] for k in order]
+        children = [(growth.nodes[n.left], growth.nodes[n.right]) for n in nodes]
+        moves = [[child.value - n.value for child in pair] for n, pair in zip(nodes, children)]
+        outputs = growth.layout.outputs
+        return cls(
+            member=growth.member,
+            start=growth.mean,
+            node=np.array(order, np.int32),
+            tree=np.array([n.tree for n in nodes], np.int32),
+            root=np.array(growth.roots, np.int32),
+            feature=np.array([n.split.feature for n in nodes if n.split], np.int32),
+            left=np.array([n.left for n in nodes], np.int32),
+            goes_right=np.array([n.goes_right for n in nodes], bool).reshape(-1, CODES),
+            moves=np.array(moves).reshape(-1, 2, outputs),
+        )
+
+    def __len__(self) -> int:
+        return len(self.node)
+
+    def scores(self, block_codes: NDArray[np.uint8]) -> Iterator[Floats]:
+        """The raw scores (rows, outputs) after 0, 1, 2, ... splits; the array is used again."""
+        rows = len(block_codes)
+        score = np.tile(self.start, (rows, 1))
+        leaf = np.tile(self.root, (rows, 1))
+        yield score
+        for step in range(len(self)):
+            tree = self.tree[step]
+            here = np.flatnonzero(leaf[:, tree] == self.node[step])
+            right = self.goes_right[step][block_codes[here, self.feature[step]]]
+            score[here] += np.where(right[:, None], self.moves[step, 1], self.moves[step, 0])
+            leaf[here, tree] = self.left[step] + right
+            yield score
+
+
+def held_losses(blocks: Iterator[Block], paths: Sequence[Path], weights: Weights) -> Floats:
+    """Per path: the weight of the held rows, then the sum of w * loss after 0, 1, 2, ... splits."""
+    totals = [np.zeros(2 + len(path)) for path in paths]
+    outcome = weights.target.outcome
+    for block in blocks:
+        for path, total in zip(paths, totals, strict=True):
+            rows = weights.held_rows(block, path.member)
+            total[0] += rows.weight.sum()
+            for k, score in enumerate(path.scores(rows.codes)):
+                loss = ((rows.target - outcome.expected_table(score)) ** 2).sum(axis=1)
+                total[1 + k] += rows.weight @ loss
+    return np.concatenate(totals)
+
+
+OUT_OF_BAG_SUMS = 6
+
+
+def out_of_bag_sums(blocks: Iterator[Block], paths: Sequence[Path], weights: Weights) -> Floats:
+    """Over the rows that some model left out, each predicted by the mean of those models: sums of
+    w, w y, w y^2, w * squared error, w where the predicted class is right, and the rows."""
+    sums = np.zeros(OUT_OF_BAG_SUMS)
+    target = weights.target
+    for block in blocks:
+        total = np.zeros((len(block), target.outputs))
+        times = np.zeros(len(block))
+        for path in paths:
+            *_, score = path.scores(block.codes)
+            held = weights.held_rows(block, path.member).count > 0
+            total[held] += target.outcome.expected_table(score[held])
+            times += held
+        seen = times > 0
+        own = OwnWeights(target).rows(block, 0)
+        w, y = own.weight[seen], own.target[seen]
+        mean = total[seen] / times[seen, None]
+        right = (mean[:, 0] > 0.5) == (y[:, 0] > 0.5)
+        if target.outputs > 1:
+            right = np.argmax(mean, axis=1) == np.argmax(y, axis=1)
+        squares = ((y - mean) ** 2).sum(axis=1)
+        sums += [w.sum(), w @ y[:, 0], w @ y[:, 0] ** 2, w @ squares, w @ right, seen.sum()]
+    return sums

@@ -1,0 +1,161 @@
+"""The histogram of a candidate leaf -> its best split.
+
+All cuts of all features are tried: the bins of a feature lie in a row, so the left side of each cut
+is a running sum. Categories are first put in the order of their mean residual, where the best set
+of categories is again a cut. Missing values try both sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from figs_spark.engine.histograms import Floats, Layout
+from figs_spark.engine.kernels import jit
+from figs_spark.engine.kernels import split as kernel
+
+TINY = 1e-12  # a child with a smaller share of the weight counts as empty
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What makes a split valid. Gains closer than `tie` are equal."""
+
+    min_rows: int
+    min_weight: float
+    total_weight: float
+    tie: float
+
+
+@dataclass(frozen=True)
+class Side:
+    """Sums over one side of a split."""
+
+    g: Floats  # (outputs,) sum of w * r
+    weight: float
+    rows: int
+
+    @property
+    def mean(self) -> Floats:
+        return self.g / self.weight
+
+    def outweighs(self, other: Side) -> bool:
+        """Or weighs the same, but for rounding."""
+        return self.weight >= other.weight * (1 - 1e-9)
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The best cut of one leaf: after which bin, in the order of its histogram."""
+
+    gain: float
+    position: int
+    missing_left: bool
+
+
+@dataclass(frozen=True)
+class Found:
+    """The split that a cut makes, in terms of bins."""
+
+    gain: float
+    feature: int  # position among the features looked at
+    left_bins: NDArray[np.intp]  # bins of the feature that go left, and hold rows
+    right_bins: NDArray[np.intp]
+    missing_left: bool
+    left: Side
+    right: Side
+
+
+class Cuts:
+    """Where cuts can be made, for a layout and the features that are categorical."""
+
+    def __init__(self, layout: Layout, categorical: Sequence[bool]):
+        self.layout = layout
+        self.categorical = [j for j, yes in enumerate(categorical) if yes]
+
+    def best(self, histograms: Floats, limits: Limits) -> list[Cut | None]:
+        """The best valid cut of each histogram (leaves, bins, channels)."""
+        if self.categorical:
+            histograms = np.stack([h[self._order(h)] for h in histograms])
+        gains = np.empty(len(histograms))
+        cuts = np.zeros(len(histograms), np.int64)
+        run: Any = kernel.best_cuts if jit.available() else kernel.best_cuts_plain
+        run(
+            histograms,
+            self.layout.offsets,
+            self.layout.outputs,
+            limits.min_rows,
+            limits.min_weight,
+            TINY * limits.total_weight,
+            limits.tie,
+            gains,
+            cuts,
+        )
+        return [
+            Cut(gain, cut // 2, cut % 2 == 0) if gain > -np.inf else None
+            for gain, cut in zip(gains.tolist(), cuts.tolist(), strict=True)
+        ]
+
+    def _order(self, histogram: Floats) -> NDArray[np.intp]:
+        """Bins with the categories sorted by mean residual, empty ones last."""
+        outputs = self.layout.outputs
+        order = np.arange(self.layout.size)
+        for j in self.categorical:
+            start, missing = self._span(j)
+            bins = histogram[start:missing]
+            order[start:missing] = start + _rank(bins[:, :outputs], bins[:, outputs:])
+        return order
+
+    def _span(self, feature: int) -> tuple[int, int]:
+        """The first bin of a feature, and the one of missing values."""
+        start, stop = self.layout.offsets[feature : feature + 2].tolist()
+        return start, stop - 1
+
+    def split(self, histogram: Floats, cut: Cut) -> Found:
+        """What a cut of this histogram does, the sums of both sides taken afresh from it."""
+        j = int(np.searchsorted(self.layout.offsets, cut.position, "right")) - 1
+        start, missing = self._span(j)
+        bins = self._order(histogram)[start:missing]
+        seen = histogram[:, -1] > 0.5
+        at = cut.position + 1 - start
+        left, right = bins[:at][seen[bins[:at]]], bins[at:][seen[bins[at:]]]
+        missing_left, gone = cut.missing_left, np.array([missing])
+        left_side = self._side(histogram, np.concatenate([left, gone]) if missing_left else left)
+        right_side = self._side(histogram, right if missing_left else np.concatenate([right, gone]))
+        if not seen[missing]:
+            missing_left = left_side.outweighs(right_side)
+        return Found(cut.gain, j, left - start, right - start, missing_left, left_side, right_side)
+
+    def _side(self, histogram: Floats, bins: NDArray[np.intp]) -> Side:
+        sums = histogram[bins].sum(axis=0)
+        outputs = self.layout.outputs
+        return Side(sums[:outputs], float(sums[outputs]), round(float(sums[-1])))
+
+
+def _rank(g: Floats, weights: Floats) -> NDArray[np.intp]:
+    """Categories by mean residual; with several outputs along the direction they vary most in.
+
+    Means that differ by rounding alone are equal, so that the order does not depend on how the
+    rows were partitioned.
+    """
+    rows = weights[:, -1] > 0.5
+    if not rows.any():
+        return np.arange(len(rows))
+    weight = np.where(rows, weights[:, 0], 1.0)
+    means = np.where(rows[:, None], g / weight[:, None], 0.0)
+    if means.shape[1] == 1:
+        along = means[:, 0]
+    else:
+        share = np.where(rows, weight, 0.0)[:, None]
+        centred = (means - (means * share).sum(axis=0) / share.sum()) * rows[:, None]
+        spread = (centred * share).T @ centred
+        spread = np.round(spread / (np.abs(spread).max() or 1.0), 9)
+        direction = np.linalg.eigh(spread)[1][:, -1]
+        direction = direction * np.sign(direction[np.argmax(np.abs(direction).round(9))])
+        along = centred @ direction
+    scale = np.abs(along).max(initial=0.0) or 1.0
+    return np.argsort(np.where(rows, np.round(along / scale, 9), np.inf), kind="stable")

@@ -1,0 +1,266 @@
+"""Bagging-FIGS: the mean of many FIGS, each on a bootstrap sample, each step on random features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pyspark.ml.linalg import DenseVector, Vectors
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from figs_spark.dataframes.columns import column, field
+from figs_spark.dataframes.compat import table_udf
+from figs_spark.engine.blocks import Target
+from figs_spark.engine.ensemble_scores import Ensemble
+from figs_spark.engine.training import train_bagged
+from figs_spark.engine.weights import BootstrapWeights
+from figs_spark.pictures.importances import SHOWN, draw_importances
+from figs_spark.pictures.shapes import Drawing
+from figs_spark.pictures.svg import to_html
+from figs_spark.pictures.trees import draw_model
+from figs_spark.stages.base.checks import Checked, check
+from figs_spark.stages.base.estimator import Growing, progress_bar
+from figs_spark.stages.base.inputs import as_numbers
+from figs_spark.stages.base.model import FittedModel
+from figs_spark.stages.base.outputs import (
+    ClassificationOutputs,
+    RegressionOutputs,
+    ThresholdParams,
+)
+from figs_spark.stages.params import catalogue as params
+from figs_spark.stages.params.catalogue import composed
+from figs_spark.stages.params.declared import with_signature
+from figs_spark.treesum import Feature, TreeSum
+from figs_spark.treesum.serialization import from_dict, to_dict
+from figs_spark.treesum.text import rules
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_WITHOUT = (params.LEAF_COL, params.CONTRIBUTIONS_COL, params.VALIDATION_COL)
+_CHANGED = (
+    replace(params.MAX_SPLITS, default=10, text="splits of each member; None: no limit"),
+    replace(
+        params.SUBSET,
+        default="auto",
+        text=params.SUBSET.text + "; 'auto': 'onethird' for regression, 'sqrt' for classification",
+    ),
+    replace(params.SEED, text="seed of bootstrap samples and feature subsets"),
+)
+REGRESSION = composed(params.FIGS_REGRESSION, _WITHOUT, _CHANGED, params.SAMPLING)
+CLASSIFICATION = composed(params.FIGS_CLASSIFICATION, _WITHOUT, _CHANGED, params.SAMPLING)
+
+
+class BaggedModel(FittedModel):
+    """The mean of its members' predictions."""
+
+    def __init__(self, **values: Any) -> None:
+        super().__init__(**values)
+        self.members: tuple[TreeSum, ...] = ()
+        self.oobScore: float | None = None
+
+    @property
+    def numMembers(self) -> int:
+        return len(self.members)
+
+    @property
+    def featureImportances(self) -> DenseVector:
+        """The mean over the members of each one's share of the gain by feature."""
+        return Vectors.dense(np.mean([m.importances() for m in self.members], axis=0).tolist())
+
+    def truncate(self, k: int) -> Any:
+        """Every member as it was after its first k splits."""
+        smaller = self.copy()
+        smaller.members = tuple(member.truncate(k) for member in self.members)
+        smaller.oobScore = None
+        return smaller
+
+    def oobPredictions(self, dataset: DataFrame, outputCol: str = "oobPrediction") -> DataFrame:
+        """The training set with the prediction of the members that did not train on each row.
+
+        The prediction is an array: one number, the probability of class 1 of two classes, or that
+        of each class of more; NaN where all members trained on the row. The samples are drawn again
+        by `idCol`, which must be set.
+        """
+        name = self.getOrDefault("idCol")
+        if name is None:
+            raise ValueError("Out-of-bag predictions need idCol, a column that names the rows.")
+        field(dataset, name, "idCol")
+        dataset, features = self._with_features(dataset, f"{self.uid}_features")
+        ensemble = Ensemble.of(self.members, self._target)
+        predict = table_udf(
+            partial(ensemble.predict_held, sampling(self, Target(self._classes))), self.numFeatures
+        )
+        held = predict(as_numbers(self._features, features), F.xxhash64(column(name)))
+        return dataset.withColumn(outputCol, held).drop(f"{self.uid}_features")
+
+    def __str__(self) -> str:
+        shares = self.featureImportances.toArray()
+        order = [j for j in np.argsort(-shares, kind="stable")[:SHOWN] if shares[j] > 0]
+        width = max((len(self.featureNames[j]) for j in order), default=0)
+        lines = [
+            f"{type(self).__name__}: {self._kind}; predicts {self._outcome()}",
+            "Features by their share of the gain:",
+            *(f"    {self.featureNames[j]:<{width}}  {shares[j]:.3f}" for j in order),
+        ]
+        return "\n".join([*lines, *self._judgement])
+
+    def rules(self) -> pd.DataFrame:
+        """One row per leaf: member (from 1), tree, leaf, path as text, value, rows, weight."""
+        import pandas as pd
+
+        tables = [rules(member, self._output_names()) for member in self.members]
+        for number, table in enumerate(tables, start=1):
+            table.insert(0, "member", number)
+        return pd.concat(tables, ignore_index=True)
+
+    _score_name: str
+
+    @property
+    def _kind(self) -> str:
+        splits = [len(member.splits) for member in self.members]
+        return f"the mean of {self.numMembers} members, {np.mean(splits):.1f} splits each"
+
+    @property
+    def _judgement(self) -> list[str]:
+        if self.oobScore is None:
+            return []
+        return [f"{self._score_name} out of bag: {self.oobScore:.4f}"]
+
+    def _drawing(self, width: float) -> Drawing:
+        notes = "; ".join([self._kind.capitalize(), *self._judgement]) + "."
+        shares = self.featureImportances.toArray().tolist()
+        return draw_importances(self._subject(), notes, self.featureNames, shares)
+
+    def _repr_html_(self) -> str:
+        """The features that matter, and one member to look at."""
+        heading = f"Member 1 of {self.numMembers}"
+        member = draw_model(self.members[0], self._labels(), heading=heading)
+        return to_html(self._drawing(member.width), member)
+
+    # Scoring
+
+    @property
+    def _features(self) -> tuple[Feature, ...]:
+        return self.members[0].features if self.members else ()
+
+    @property
+    def _used(self) -> set[int]:
+        return {split.feature for member in self.members for split in member.splits}
+
+    def _score_array(self, features: Sequence[Column]) -> Column:
+        ensemble = Ensemble.of(self.members, self._target)
+        score = table_udf(ensemble.predict, self.numFeatures)
+        return score(as_numbers(self._features, features))
+
+    def _raw_scores(self, values: Any) -> np.ndarray:
+        expected = [self._target.expected_table(m.predict(values)) for m in self.members]
+        mean: np.ndarray = np.mean(expected, axis=0)
+        return mean
+
+    # Saving
+
+    def _contents(self) -> dict[str, Any]:
+        return {
+            "members": [to_dict(member) for member in self.members],
+            "oobScore": self.oobScore,
+            **self._class_contents(),
+        }
+
+    def _set_contents(self, contents: dict[str, Any], source: str) -> None:
+        members = contents.get("members")
+        if not isinstance(members, list) or not members:
+            raise ValueError(f"{source} is damaged: it has no members.")
+        self.members = tuple(from_dict(member, source) for member in members)
+        self.oobScore = contents.get("oobScore")
+        self._set_classes(contents, self.members[0].outputs, source)
+
+
+class BaggedFIGSRegressionModel(RegressionOutputs, BaggedModel):
+    """A fitted Bagging-FIGS for a numeric outcome."""
+
+    declared = REGRESSION
+    _score_name = "R2"
+
+
+class BaggedFIGSClassificationModel(ClassificationOutputs, BaggedModel):
+    """A fitted Bagging-FIGS for classes: probabilities are the mean of the members'."""
+
+    declared = CLASSIFICATION
+    _score_name = "accuracy"
+
+
+class BaggedEstimator(Growing):
+    """Grows the members over one packed data set."""
+
+    _model_class: type[BaggedModel]
+
+    def _fit(self, dataset: DataFrame) -> BaggedModel:
+        get = self.getOrDefault
+        self._check_params()
+        checked = self._checked(dataset)
+        target = checked.table.target
+        self._check_params(target.classes)
+        weights = sampling(self, target)
+        with progress_bar(get("verbose"), None) as step:
+            members, sums = train_bagged(
+                checked.table, self._plan(checked), get("numEstimators"), weights,
+                get("oobScore"), step,
+            )  # fmt: skip
+        model: BaggedModel = self._copyValues(self._model_class())
+        model._resetUid(self.uid)
+        model.members = tuple(members)
+        model._classes, model._class_names = target.classes, checked.class_names
+        model.oobScore = None if sums is None else _score(sums, target)
+        return model
+
+    def _checked(self, dataset: DataFrame) -> Checked:
+        extra = {}
+        if name := self.getOrDefault("idCol"):
+            field(dataset, name, "idCol")
+            extra["id"] = F.xxhash64(column(name))
+        checked = check(dataset, self, self._classification, **extra)
+        return replace(checked, table=replace(checked.table, mergeable=False))
+
+
+def sampling(stage: Any, target: Target) -> BootstrapWeights:
+    get = stage.getOrDefault
+    return BootstrapWeights(target, get("seed"), get("subsamplingRate"), get("bootstrap"))
+
+
+def _score(sums: np.ndarray, target: Target) -> float:
+    """R2, or the share of rows whose class is right."""
+    weight, total, squares, error, right, _ = sums
+    if target.classes:
+        return float(right / weight)
+    return float(1 - error / (squares - total**2 / weight))
+
+
+@with_signature
+class BaggedFIGSRegressor(BaggedEstimator):
+    """Bagging-FIGS for a numeric outcome.
+
+    >>> BaggedFIGSRegressor(featuresCols=["age", "dose"], labelCol="days").fit(df)
+    """
+
+    declared = (*REGRESSION, params.OOB_SCORE)
+    _classification = False
+    _model_class = BaggedFIGSRegressionModel
+    _auto_subset = "onethird"
+
+
+@with_signature
+class BaggedFIGSClassifier(ThresholdParams, BaggedEstimator):
+    """Bagging-FIGS for two or more classes, labelled 0, 1, 2, ...
+
+    >>> BaggedFIGSClassifier(featuresCols=["age", "sex"], labelCol="died").fit(df)
+    """
+
+    declared = (*CLASSIFICATION, params.OOB_SCORE)
+    _classification = True
+    _model_class = BaggedFIGSClassificationModel
+    _auto_subset = "sqrt"

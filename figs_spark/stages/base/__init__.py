@@ -1,0 +1,1 @@
+"""What all estimators and models share: input, checks, output, saving."""

@@ -1,0 +1,117 @@
+"""What the FIGS estimators share: from a DataFrame and Params to a fitted model."""
+
+from __future__ import annotations
+
+import threading
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from pyspark.ml import Estimator
+from pyspark.ml.base import _FitMultipleIterator
+from pyspark.ml.param import Params
+from pyspark.sql import DataFrame
+from tqdm.auto import tqdm
+
+from figs_spark.engine.grower import Settings
+from figs_spark.engine.training import Plan
+from figs_spark.stages.base.checks import Checked
+from figs_spark.stages.base.persistence import Persistent
+from figs_spark.stages.params.declared import DeclaredParams
+from figs_spark.stages.params.values import features_per_step
+
+
+class Growing(DeclaredParams, Persistent, Estimator[Any]):
+    """An estimator with the Params of growing."""
+
+    _classification: bool
+    _auto_subset = "all"  # what the featureSubsetStrategy "auto" means
+
+    def _check_params(self, classes: int | None = None) -> None:
+        """Raise where Params exclude one another or, once these are known, the classes."""
+
+    def _plan(self, checked: Checked) -> Plan:
+        get = self.getOrDefault
+        strategy, features = get("featureSubsetStrategy"), len(checked.table.features)
+        settings = Settings(
+            max_splits=get("maxSplits"),
+            max_trees=get("maxTrees"),
+            max_depth=get("maxDepth"),
+            min_rows=get("minInstancesPerNode"),
+            min_weight_fraction=get("minWeightFractionPerNode"),
+            min_impurity_decrease=get("minImpurityDecrease"),
+            features_per_step=features_per_step(strategy, features, self._auto_subset),
+            seed=get("seed"),
+        )
+        return Plan(settings, get("mode"), get("maxBins"), get("workDir"))
+
+
+class NestedSizes(Growing):
+    """Sizes are nested, so one fit serves every `maxSplits`."""
+
+    @abstractmethod
+    def _grow(self, dataset: DataFrame) -> tuple[Any, Any]:
+        """Grow up to `maxSplits`: the path of all models of that size and below."""
+
+    @abstractmethod
+    def _model(self, checked: Any, trained: Any) -> Any:
+        """Of what was grown, the model of at most `maxSplits`."""
+
+    def _fit(self, dataset: DataFrame) -> Any:
+        return self._model(*self._grow(dataset))
+
+    def fitMultiple(
+        self, dataset: DataFrame, paramMaps: Sequence[Any]
+    ) -> Iterator[tuple[int, Any]]:
+        """Models for several param maps; those that differ in `maxSplits` only share one fit."""
+        estimators = [self.copy(extra) for extra in paramMaps]
+        paths: dict[str, _SharedPath] = {}
+        for estimator in estimators:
+            path = paths.setdefault(estimator._all_but_size(), _SharedPath(dataset))
+            path.estimators.append(estimator)
+
+        def fit_one(index: int) -> Any:
+            return paths[estimators[index]._all_but_size()].model(estimators[index])
+
+        return _FitMultipleIterator(fit_one, len(estimators))
+
+    def _all_but_size(self) -> str:
+        values = {p.name: v for p, v in self.extractParamMap().items() if p.name != "maxSplits"}
+        return repr(sorted((name, _shown(value)) for name, value in values.items()))
+
+
+def _shown(value: Any) -> str:
+    """A Param's value as text that tells it from others; copies of a stage share their uid."""
+    if not isinstance(value, Params):
+        return repr(value)
+    return repr((value, sorted((p.name, repr(v)) for p, v in value.extractParamMap().items())))
+
+
+class _SharedPath:
+    """One fit for estimators that differ in size only, made when the first model is asked for."""
+
+    def __init__(self, dataset: DataFrame):
+        self.dataset = dataset
+        self.estimators: list[NestedSizes] = []
+        self.lock = threading.Lock()
+        self.grown: tuple[Any, Any] | None = None
+
+    def model(self, estimator: NestedSizes) -> Any:
+        with self.lock:
+            if self.grown is None:
+                sizes = [e.getOrDefault("maxSplits") for e in self.estimators]
+                largest = estimator.copy()._set(maxSplits=None if None in sizes else max(sizes))
+                self.grown = largest._grow(self.dataset)
+        return estimator._model(*self.grown)
+
+
+@contextmanager
+def progress_bar(shown: bool, total: int | None) -> Iterator[Callable[[int], None]]:
+    """A bar that moves by one with every greedy step."""
+    with tqdm(total=total, desc="FIGS", unit="split", disable=not shown) as bar:
+
+        def step(models: int) -> None:
+            bar.update()
+
+        yield step

@@ -1,0 +1,128 @@
+"""What comes out of a model: a number, or a class with its probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from pyspark.ml.functions import array_to_vector
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from figs_spark.dataframes.expressions import COLUMNS
+from figs_spark.stages.base.model import FittedModel
+from figs_spark.stages.operating_point import WithOperatingPoint
+from figs_spark.stages.params.declared import DeclaredParams
+
+
+class RegressionOutputs(FittedModel):
+    """A number comes out: the score."""
+
+    def predict(self, values: Any) -> Any:
+        """Predictions without Spark: for a table an array, for one row a number."""
+        scores, single = self._scores(values)
+        return float(scores[0, 0]) if single else scores[:, 0]
+
+    def _outcome(self) -> str:
+        return f"the prediction of {self.getOrDefault('labelCol')}"
+
+    def _outputs(self, scores: Sequence[Column], predicted: Sequence[Column]) -> dict[str, Column]:
+        name = self.getOrDefault("predictionCol")
+        return {name: predicted[0]} if name else {}
+
+
+class ThresholdParams(DeclaredParams):
+    """`threshold` and `thresholds` exclude each other: to set one clears the other, as in MLlib."""
+
+    def setThreshold(self, value: float) -> Any:
+        """Set `threshold`, and clear `thresholds`."""
+        self.clear(self.thresholds)
+        return self._set(threshold=value)
+
+    def setThresholds(self, value: Sequence[float]) -> Any:
+        """Set `thresholds`, and clear `threshold`."""
+        self.clear(self.threshold)
+        return self._set(thresholds=value)
+
+    def _check_params(self, classes: int | None = None) -> None:
+        """Raise where the thresholds contradict one another or do not fit the classes."""
+        label, thresholds = self.getOrDefault("labelCol"), self.getOrDefault("thresholds")
+        if thresholds is None:
+            if self.isSet("threshold") and classes is not None and classes > 2:
+                raise ValueError(
+                    f"threshold is for two classes, and column '{label}' (labelCol) has {classes}. "
+                    f"Set thresholds instead, one value per class."
+                )
+            return
+        if self.isSet("threshold"):
+            raise ValueError("threshold and thresholds are both set. Clear one of them.")
+        if thresholds.count(0.0) > 1:
+            raise ValueError(
+                f"thresholds is 0 for {thresholds.count(0.0)} classes. At most one may be 0."
+            )
+        if classes is not None and len(thresholds) != classes:
+            raise ValueError(
+                f"thresholds has {len(thresholds)} values, and column '{label}' (labelCol) has "
+                f"{classes} classes. Give one value per class."
+            )
+
+
+class ClassificationOutputs(ThresholdParams, WithOperatingPoint):
+    """Classes come out.
+
+    Two classes: the score, clipped to [0, 1], is the probability of class 1. More: one score per
+    class, clipped and normalised.
+    """
+
+    @property
+    def numClasses(self) -> int:
+        return self._classes
+
+    def predictProbability(self, values: Any) -> np.ndarray:
+        """Probabilities without Spark, shape (rows, classes); for one row (classes,)."""
+        scores, single = self._scores(values)
+        table = self._target.probability_table(scores)
+        return table[0] if single else table
+
+    def predict(self, values: Any) -> Any:
+        """Predicted classes without Spark: for a table an array, for one row a number."""
+        self._check_params(self._classes)
+        probabilities = self.predictProbability(values)
+        classes = self._target.predicted_class(list(probabilities.T), *self._thresholds)
+        return classes if np.ndim(classes) else float(classes)
+
+    @property
+    def _thresholds(self) -> tuple[float, Sequence[float] | None]:
+        return self.getOrDefault("threshold"), self.getOrDefault("thresholds")
+
+    def _outcome(self) -> str:
+        label = self.getOrDefault("labelCol")
+        if self._classes > 2:
+            return f"the score of each class of {label}, clipped to [0, 1] and normalised"
+        positive = self._class_names[1] if self._class_names else "1"
+        return f"the probability of {label} = {positive}, clipped to [0, 1]"
+
+    def _output_names(self) -> Sequence[str] | None:
+        if self._classes <= 2:
+            return None
+        return self._class_names or [str(k) for k in range(self._classes)]
+
+    def _predicted(self, scores: Sequence[Column]) -> list[Column]:
+        """The probability of each class."""
+        return self._target.probabilities(scores, COLUMNS)
+
+    def _outputs(self, scores: Sequence[Column], predicted: Sequence[Column]) -> dict[str, Column]:
+        get = self.getOrDefault
+        raw = [1 - scores[0], scores[0]] if self._classes == 2 else list(scores)
+        outputs = {
+            get("rawPredictionCol"): array_to_vector(F.array(*raw)),
+            get("probabilityCol"): array_to_vector(F.array(*predicted)),
+            get("predictionCol"): self._class(predicted),
+        }
+        return {name: expression for name, expression in outputs.items() if name}
+
+    def _class(self, predicted: Sequence[Column]) -> Column:
+        self._check_params(self._classes)
+        chosen: Column = self._target.predicted_class(predicted, *self._thresholds, COLUMNS)
+        return chosen

@@ -1,0 +1,118 @@
+"""The number of splits, chosen from the data: one batch of fits gives the loss of every size.
+
+All folds, and the model on all rows, grow together over the same packed rows; a row weighs nothing
+in the model of its own fold. Sizes are nested, so each fold gives a whole path of losses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import IntegralType
+
+from figs_spark.dataframes.columns import column, field
+from figs_spark.pictures.axes import pyplot
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_FOLDS = 250
+
+
+@dataclass(frozen=True)
+class SizePath:
+    """The loss after 0, 1, 2, ... splits, and the sizes to choose.
+
+    `table` has, per number of splits: the mean over the folds of the loss on held-out rows (squared
+    error; of probabilities in classification), its standard error, the loss on the training rows of
+    the model on all rows, and a BIC of that: rows * log(loss) + log(rows) * (2 * splits + 1), since
+    a split chooses a threshold and a value.
+    `model` is the model on all rows, at its largest size: `path.model.truncate(path.best)`.
+    """
+
+    table: pd.DataFrame
+    model: Any
+
+    @property
+    def best(self) -> int:
+        """The size with the smallest mean loss."""
+        return int(self.table["loss"].idxmin())
+
+    @property
+    def smallest(self) -> int:
+        """The smallest size whose mean loss is within one standard error of the best."""
+        best = self.table.loc[self.best]
+        within = self.table["loss"] <= best["loss"] + best["standardError"]
+        return int(within.idxmax())
+
+    @property
+    def bic(self) -> int:
+        """The size with the smallest BIC."""
+        return int(self.table["bic"].idxmin())
+
+    def plot(self, ax: Any = None) -> Any:
+        """The loss against the number of splits, with both picks; returns the matplotlib axes."""
+        if ax is None:
+            ax = pyplot().figure(figsize=(6, 4), layout="constrained").add_subplot()
+        table = self.table
+        ax.errorbar(
+            table.index,
+            table["loss"],
+            table["standardError"],
+            fmt="o-",
+            capsize=3,
+            label="held out",
+        )
+        ax.plot(table.index, table["trainingLoss"], ":", color="grey", label="on training rows")
+        for size, label, colour in (
+            (self.best, f"best: {self.best}", "tab:green"),
+            (self.smallest, f"within one standard error: {self.smallest}", "tab:orange"),
+        ):
+            ax.axvline(size, linestyle="--", color=colour, label=label)
+        ax.set(xlabel="splits", ylabel="loss (mean over folds, standard error)")
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.legend()
+        return ax
+
+
+def fold_column(dataset: DataFrame, folds: int, name: str | None, seed: int) -> Column:
+    """The fold of each row: random, or by a column whose equal values stay together."""
+    if not 2 <= folds <= MOST_FOLDS:
+        raise ValueError(f"numFolds must be from 2 to {MOST_FOLDS}, got {folds}.")
+    if name is None:
+        return F.floor(F.rand(seed) * folds).cast("int")
+    kind, fold = field(dataset, name, "foldCol").dataType, column(name)
+    given = dataset.select(
+        F.count(F.when(fold.isNull(), 1)).alias("missing"),
+        F.min(fold).alias("low"),
+        F.max(fold).alias("high"),
+    ).collect()[0]
+    if given["missing"]:
+        raise ValueError(f"Column '{name}' (foldCol) is null in {given['missing']} rows. Fill it.")
+    numbered = isinstance(kind, IntegralType) and given["low"] is not None
+    if numbered and given["low"] >= 0 and given["high"] < folds:
+        return fold.cast("int")
+    return F.pmod(F.xxhash64(fold), F.lit(folds)).cast("int")
+
+
+def size_table(held: list[np.ndarray], training: tuple[float, ...], rows: int) -> pd.DataFrame:
+    """The table of a SizePath; a fold that stopped early keeps the loss of its last size."""
+    import pandas as pd
+
+    sizes = len(training)
+    padded = [np.append(loss, np.repeat(loss[-1], sizes))[:sizes] for loss in held]
+    losses = np.array(padded)
+    fitted = np.maximum(np.array(training), np.finfo(float).tiny)
+    return pd.DataFrame(
+        {
+            "loss": losses.mean(axis=0),
+            "standardError": losses.std(axis=0, ddof=1) / np.sqrt(len(losses)),
+            "trainingLoss": training,
+            "bic": rows * np.log(fitted) + np.log(rows) * (2 * np.arange(sizes) + 1),
+        },
+        index=pd.RangeIndex(sizes, name="splits"),
+    )

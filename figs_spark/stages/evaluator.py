@@ -1,0 +1,89 @@
+"""How good a classifier of two classes is, as one number: an ML Evaluator in pure Python."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.ml.evaluation import Evaluator
+from pyspark.sql import DataFrame
+
+from figs_spark.clinical.curves import Curve, Levels
+from figs_spark.clinical.scored import Scored
+from figs_spark.stages.base.persistence import Persistent
+from figs_spark.stages.params import catalogue as params
+from figs_spark.stages.params.declared import Declared, DeclaredParams, with_signature
+from figs_spark.stages.params.values import choice, number, text
+
+SPECIFICITY, SENSITIVITY, BRIER = "specificityAtSensitivity", "sensitivityAtSpecificity", "brier"
+METRICS: dict[str, Callable[[Curve], float]] = {
+    "areaUnderROC": lambda curve: curve.levels.auc()[0],
+    "areaUnderPR": lambda curve: curve.levels.average_precision(),
+    "maxF1": Curve.best_f1,
+    BRIER: lambda curve: curve.levels.brier(),
+}
+
+METRIC_NAME = Declared(
+    "metricName",
+    SPECIFICITY,
+    choice(SPECIFICITY, SENSITIVITY, *METRICS),
+    "'specificityAtSensitivity', 'sensitivityAtSpecificity': the best there is at minSensitivity, "
+    "minSpecificity or more; 'areaUnderROC'; 'areaUnderPR' (average precision); 'maxF1': over all "
+    "thresholds; 'brier', the only one of which less is better",
+)
+MIN_SENSITIVITY = Declared("minSensitivity", 0.94, number(0, 1), "of 'specificityAtSensitivity'")
+MIN_SPECIFICITY = Declared("minSpecificity", 0.94, number(0, 1), "of 'sensitivityAtSpecificity'")
+SCORE_COL = Declared(
+    "scoreCol",
+    "probability",
+    text,
+    "column with the score of class 1: a number, or the second of two in a vector or array",
+)
+
+
+@with_signature
+class SensitivitySpecificityEvaluator(DeclaredParams, Persistent, Evaluator):
+    """Judges a score of two classes, labelled 0 and 1, as clinicians do.
+
+    >>> SensitivitySpecificityEvaluator(labelCol="died", minSensitivity=0.96).evaluate(scored)
+    """
+
+    declared = (
+        METRIC_NAME,
+        MIN_SENSITIVITY,
+        MIN_SPECIFICITY,
+        params.LABEL_COL,
+        SCORE_COL,
+        params.WEIGHT_COL,
+    )
+
+    def isLargerBetter(self) -> bool:
+        return bool(self.getOrDefault("metricName") != BRIER)
+
+    def evaluateByGroup(self, dataset: DataFrame, groupCol: str) -> list[tuple[Any, float]]:
+        """The metric of all rows, under "all", and then of each group, from one aggregation.
+
+        It is NaN for a group without rows of both classes.
+        """
+        return [(group, self._metric(Curve(own))) for group, own in self._levels(dataset, groupCol)]
+
+    def _evaluate(self, dataset: DataFrame) -> float:
+        ((_, levels),) = self._levels(dataset)
+        return self._metric(Curve(levels))
+
+    def _levels(self, dataset: DataFrame, group: str | None = None) -> list[tuple[Any, Levels]]:
+        get: Any = self.getOrDefault
+        scored = Scored(dataset, get("labelCol"), get("scoreCol"), get("weightCol"), group)
+        return scored.levels(both=get("metricName") != BRIER)
+
+    def _metric(self, curve: Curve) -> float:
+        get: Any = self.getOrDefault
+        metric = get("metricName")
+        if metric != BRIER and not (curve.tp[-1] > 0 and curve.fp[-1] > 0):
+            return math.nan
+        if metric == SPECIFICITY:
+            return float(curve.specificity[curve.at_sensitivity(get("minSensitivity"))])
+        if metric == SENSITIVITY:
+            return float(curve.sensitivity[curve.at_specificity(get("minSpecificity"))])
+        return METRICS[metric](curve)

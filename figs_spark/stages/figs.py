@@ -1,0 +1,251 @@
+"""FIGS: estimators and models of one sum of trees, for numbers and for classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pyspark.ml.functions import array_to_vector
+from pyspark.ml.linalg import DenseVector, Vectors
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from figs_spark.dataframes.expressions import contribution_columns, leaf_columns, score_columns
+from figs_spark.engine.training import Trained, train
+from figs_spark.pictures.shapes import Drawing
+from figs_spark.pictures.trees import draw_model
+from figs_spark.pictures.waterfall import DrawnExplanation
+from figs_spark.stages.base.checks import Checked, check
+from figs_spark.stages.base.estimator import NestedSizes, progress_bar
+from figs_spark.stages.base.model import FittedModel
+from figs_spark.stages.base.outputs import (
+    ClassificationOutputs,
+    RegressionOutputs,
+    ThresholdParams,
+)
+from figs_spark.stages.cross_validation import SizePath, fold_column, size_table
+from figs_spark.stages.params.catalogue import FIGS_CLASSIFICATION, FIGS_REGRESSION
+from figs_spark.stages.params.declared import with_signature
+from figs_spark.treesum import Feature, Node, TreeSum
+from figs_spark.treesum.serialization import from_dict, to_dict
+from figs_spark.treesum.text import describe, rules
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NOT_FITTED = TreeSum((), (Node((0.0,), 0, 0.0),), (0.0,), (0.0,))
+
+
+class FIGSModel(FittedModel):
+    """A fitted sum of trees."""
+
+    def __init__(self, **params: Any) -> None:
+        super().__init__(**params)
+        self.treeSum: TreeSum = NOT_FITTED
+        self._validation_losses: tuple[float, ...] | None = None
+
+    # What is in it
+
+    @property
+    def trees(self) -> tuple[Node, ...]:
+        """The root of each tree."""
+        return self.treeSum.trees
+
+    @property
+    def numTrees(self) -> int:
+        return len(self.treeSum.trees)
+
+    @property
+    def numSplits(self) -> int:
+        return len(self.treeSum.splits)
+
+    @property
+    def featureImportances(self) -> DenseVector:
+        """Share of the total gain by feature."""
+        return Vectors.dense(self.treeSum.importances().tolist())
+
+    @property
+    def summary(self) -> pd.DataFrame:
+        """One row per split: feature, gain, and the loss after it; row 0 is the constant model.
+
+        The loss is the weighted mean squared error on the training rows; with a
+        `validationIndicatorCol` also that of the predictions on the validation rows, up to the
+        largest size that was tried.
+        """
+        import pandas as pd
+
+        made = self.treeSum.splits
+        tree = {n.split.step: k for k, t in enumerate(self.trees, 1) for n in t.walk() if n.split}
+        table = pd.DataFrame(
+            {
+                "splits": range(len(made) + 1),
+                "tree": pd.array([None, *(tree[s.step] for s in made)], dtype="Int64"),
+                "feature": [None, *(self.featureNames[s.feature] for s in made)],
+                "gain": [np.nan, *(s.gain for s in made)],
+                "loss": self.treeSum.losses,
+            }
+        )
+        if self._validation_losses is not None:
+            tried = range(len(self._validation_losses))
+            table = table.set_index("splits").reindex(tried).rename_axis("splits").reset_index()
+            table["validationLoss"] = self._validation_losses
+        return table
+
+    def rules(self) -> pd.DataFrame:
+        """One row per leaf: tree, leaf, path as text, value, rows, weight."""
+        return rules(self.treeSum, self._output_names())
+
+    def truncate(self, k: int) -> Any:
+        """The model as it was after its first k splits."""
+        smaller = self.copy()
+        smaller.treeSum = self.treeSum.truncate(k)
+        return smaller
+
+    def __str__(self) -> str:
+        return describe(self.treeSum, type(self).__name__, self._outcome(), self._output_names())
+
+    def explain(self, row: Any) -> DrawnExplanation:
+        """What each tree adds for one row, and by which conditions: a waterfall in a notebook.
+
+        `row` is a dict, a Spark Row, a pandas Series, or an array or vector with the values in the
+        order of `featureNames`; None and NaN are missing.
+        """
+        cells = self._cells(row)
+        scores, _ = self._scores(cells)
+        prediction = self._target.expected_table(scores)[0]
+        return DrawnExplanation.of(self.treeSum, self._labels(), cells, prediction)
+
+    def _drawing(self, width: float) -> Drawing:
+        return draw_model(self.treeSum, self._labels(), width)
+
+    # Scoring
+
+    @property
+    def _features(self) -> tuple[Feature, ...]:
+        return self.treeSum.features
+
+    @property
+    def _used(self) -> set[int]:
+        return {split.feature for split in self.treeSum.splits}
+
+    def _score_array(self, features: Sequence[Column]) -> Column:
+        return F.array(*score_columns(self.treeSum, features))
+
+    def _raw_scores(self, values: Any) -> np.ndarray:
+        return self.treeSum.predict(values)
+
+    def _details(self, features: Sequence[Column]) -> dict[str, Column]:
+        """The optional outputs: the leaf in each tree, and what each tree adds."""
+        found: dict[str, Column] = {}
+        if name := self.getOrDefault("leafCol"):
+            leaves = [leaf.cast("double") for leaf in leaf_columns(self.treeSum, features)]
+            found[name] = array_to_vector(F.array(*leaves))
+        if name := self.getOrDefault("contributionsCol"):
+            trees = contribution_columns(self.treeSum, features)
+            found[name] = F.array(*[t[0] if len(t) == 1 else F.array(*t) for t in trees])
+        return found
+
+    # Saving
+
+    def _contents(self) -> dict[str, Any]:
+        return {
+            "treeSum": to_dict(self.treeSum),
+            **self._class_contents(),
+            "validationLosses": self._validation_losses,
+        }
+
+    def _set_contents(self, contents: dict[str, Any], source: str) -> None:
+        self.treeSum = from_dict(contents.get("treeSum"), source)
+        self._set_classes(contents, self.treeSum.outputs, source)
+        losses = contents.get("validationLosses")
+        self._validation_losses = None if losses is None else tuple(losses)
+
+
+class FIGSEstimator(NestedSizes):
+    """Grows one FIGS model."""
+
+    _model_class: type[FIGSModel]
+
+    def crossValidatePath(
+        self, dataset: DataFrame, numFolds: int = 5, foldCol: str | None = None
+    ) -> SizePath:
+        """The held-out loss of every size up to `maxSplits`, from one batch of fits.
+
+        `foldCol` keeps rows together: those with equal values, such as a patient's, are in the same
+        fold. Integers from 0 to numFolds - 1 name the fold itself. Else folds are random by `seed`.
+        """
+        self._check_params()
+        fold = fold_column(dataset, numFolds, foldCol, self.getOrDefault("seed"))
+        whole = self.copy()._set(validationIndicatorCol=None)
+        checked = check(dataset, whole, self._classification, held=fold)
+        with progress_bar(self.getOrDefault("verbose"), None) as step:
+            trained = train(checked.table, self._plan(checked), range(numFolds + 1), step)
+        held = [fit.held_losses for fit in trained[:numFolds] if fit.held_losses is not None]
+        empty = [k for k, losses in enumerate(held) if np.isnan(losses).any()]
+        if empty:
+            raise ValueError(
+                f"Fold {empty[0]} of {numFolds} has no rows. Use fewer folds, or another foldCol."
+            )
+        full = Trained(trained[numFolds].model)
+        table = size_table(held, full.model.losses, checked.table.rows)
+        return SizePath(table, whole._model(checked, full))
+
+    def _grow(self, dataset: DataFrame) -> tuple[Checked, Trained]:
+        self._check_params()
+        checked = check(dataset, self, self._classification)
+        self._check_params(checked.table.target.classes)
+        with progress_bar(self.getOrDefault("verbose"), self.getOrDefault("maxSplits")) as step:
+            trained = train(checked.table, self._plan(checked), progress=step)[0]
+        return checked, trained
+
+    def _model(self, checked: Checked, trained: Trained) -> FIGSModel:
+        """The model of at most `maxSplits`; where rows were held, of the size they like best."""
+        size, held = self.getOrDefault("maxSplits"), trained.held_losses
+        kept = len(trained.model.splits) if size is None else size
+        if held is not None:
+            held = held[: kept + 1]
+            kept = int(np.argmin(held))
+        model: FIGSModel = self._copyValues(self._model_class())
+        model._resetUid(self.uid)
+        model.treeSum = trained.model.truncate(kept)
+        model._classes = checked.table.target.classes
+        model._class_names = checked.class_names
+        model._validation_losses = None if held is None else tuple(held.tolist())
+        return model
+
+
+class FIGSRegressionModel(RegressionOutputs, FIGSModel):
+    """A fitted FIGS for a numeric outcome: the prediction is the sum of the leaf values."""
+
+    declared = FIGS_REGRESSION
+
+
+@with_signature
+class FIGSRegressor(FIGSEstimator):
+    """Fast Interpretable Greedy-Tree Sums for a numeric outcome.
+
+    >>> FIGSRegressor(featuresCols=["age", "dose"], labelCol="days", maxSplits=8).fit(df)
+    """
+
+    declared = FIGS_REGRESSION
+    _classification = False
+    _model_class = FIGSRegressionModel
+
+
+class FIGSClassificationModel(ClassificationOutputs, FIGSModel):
+    """A fitted FIGS for classes."""
+
+    declared = FIGS_CLASSIFICATION
+
+
+@with_signature
+class FIGSClassifier(ThresholdParams, FIGSEstimator):
+    """Fast Interpretable Greedy-Tree Sums for two or more classes, labelled 0, 1, 2, ...
+
+    >>> FIGSClassifier(featuresCols=["age", "sex"], labelCol="died", maxSplits=8).fit(df)
+    """
+
+    declared = FIGS_CLASSIFICATION
+    _classification = True
+    _model_class = FIGSClassificationModel

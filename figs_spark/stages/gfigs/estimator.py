@@ -1,0 +1,133 @@
+"""G-FIGS: one small model per group, each on all rows, weighted by the probability to belong to it.
+
+A group of few rows so learns from rows of others that look as if they were its own. All groups are
+grown as one batch over the same packed rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from figs_spark.engine.training import train
+from figs_spark.stages.base.estimator import NestedSizes, progress_bar
+from figs_spark.stages.base.outputs import ThresholdParams
+from figs_spark.stages.gfigs.groups import Group, group_name
+from figs_spark.stages.gfigs.membership import Membership
+from figs_spark.stages.gfigs.model import (
+    GFIGSClassificationModel,
+    GFIGSRegressionModel,
+    GroupedModel,
+)
+from figs_spark.stages.gfigs.params import (
+    CLASSIFICATION,
+    MEMBERSHIP_ESTIMATOR,
+    POOLED,
+    REGRESSION,
+)
+from figs_spark.stages.gfigs.weights import Prepared, prepare, weighted_table
+from figs_spark.stages.params.declared import with_signature
+from figs_spark.treesum import TreeSum
+
+Grown = dict[Group, tuple[TreeSum, float]]  # the path of a group, and its effective sample size
+
+
+class GFIGSEstimator(NestedSizes):
+    """Grows one FIGS model per group."""
+
+    _model_class: type[GroupedModel]
+
+    def _grow(self, dataset: DataFrame) -> tuple[Prepared, Grown]:
+        prepared = self._prepare(dataset)
+        return prepared, self._grow_prepared(prepared)
+
+    def _prepare(self, dataset: DataFrame, known: Membership | None = None) -> Prepared:
+        self._check_params()
+        prepared = prepare(dataset, self, self._classification, known)
+        self._check_params(prepared.checked.table.target.classes)
+        self._check_sizes(prepared.groups)
+        return prepared
+
+    def _grow_prepared(self, prepared: Prepared) -> Grown:
+        table, effective = weighted_table(prepared, self)
+        largest = self._largest()
+        plan = self._plan(prepared.checked)
+        plan = replace(plan, settings=replace(plan.settings, max_splits=largest))
+        groups = prepared.groups
+        members = 1 if self.getOrDefault("weighting") == POOLED else len(groups)
+        with progress_bar(self.getOrDefault("verbose"), None) as step:
+            trained = train(table, plan, range(members), step)
+        models = [fit.model for fit in trained] * (len(groups) // members)
+        return dict(zip(groups, zip(models, effective, strict=True), strict=True))
+
+    def _model(self, prepared: Prepared, grown: Grown) -> GroupedModel:
+        model: GroupedModel = self._copyValues(self._model_class())
+        model._resetUid(self.uid)
+        for group, (path, effective) in grown.items():
+            size = self._size_of(group)
+            model._sums[group] = path if size is None else path.truncate(size)
+            model._effective[group] = effective
+        model._classes = prepared.checked.table.target.classes
+        model._class_names = prepared.checked.class_names
+        model._membership = prepared.membership
+        return model
+
+    # Sizes
+
+    def _size_of(self, group: Group) -> Any:
+        own = self.getOrDefault("maxSplitsByGroup") or {}
+        return own.get(group_name(group), self.getOrDefault("maxSplits"))
+
+    def _largest(self) -> int | None:
+        most = self.getOrDefault("maxSplits")
+        own = (self.getOrDefault("maxSplitsByGroup") or {}).values()
+        return None if most is None else max([most, *own])
+
+    def _check_sizes(self, groups: tuple[Group, ...]) -> None:
+        unknown = sorted(
+            set(self.getOrDefault("maxSplitsByGroup") or {}) - set(map(group_name, groups))
+        )
+        if unknown:
+            raise ValueError(
+                f"maxSplitsByGroup names the group {unknown[0]!r}, and column "
+                f"'{self.getOrDefault('groupCol')}' (groupCol) has {list(groups)}. Name these only."
+            )
+
+    # Saving
+
+    def _parts(self) -> dict[str, Any]:
+        given = self.getOrDefault("membershipEstimator")
+        return {} if given is None else {"membershipEstimator": given}
+
+    def _set_parts(self, parts: dict[str, Any]) -> None:
+        if parts:
+            self._set(**parts)
+
+
+@with_signature
+class GFIGSRegressor(GFIGSEstimator):
+    """G-FIGS for a numeric outcome.
+
+    >>> GFIGSRegressor(featuresCols=["age", "dose"], labelCol="days", groupCol="site").fit(df)
+    """
+
+    declared = (*REGRESSION, MEMBERSHIP_ESTIMATOR)
+    _classification = False
+    _model_class = GFIGSRegressionModel
+
+
+@with_signature
+class GFIGSClassifier(ThresholdParams, GFIGSEstimator):
+    """G-FIGS for two or more classes, labelled 0, 1, 2, ...
+
+    >>> GFIGSClassifier(
+    ...     featuresCols=["age", "gcs"], labelCol="died", groupCol="age_group",
+    ...     membershipExcludeCols=["age"], classWeight="inverse",
+    ... ).fit(df)
+    """
+
+    declared = (*CLASSIFICATION, MEMBERSHIP_ESTIMATOR)
+    _classification = True
+    _model_class = GFIGSClassificationModel

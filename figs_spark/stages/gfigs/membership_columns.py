@@ -1,0 +1,266 @@
+"""What tells the group of a row: membership columns as slots of a vector, built by Spark alone.
+
+Missing is a category of its own, because that a value was not taken tells the group too. A number
+has a slot with its value, the mean where it is missing, and a slot that says so where training rows
+lacked it; a truth value is the number 0 or 1. Text has a slot for each category and one for
+missing; a category that no training row had is 0 in all of them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from pyspark.ml.functions import array_to_vector
+from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import functions as F
+from pyspark.sql.types import BooleanType, DataType, NumericType, StringType
+
+from figs_spark.dataframes.columns import field, listed
+from figs_spark.stages.base.inputs import Inputs
+from figs_spark.stages.gfigs.groups import Group
+
+MAX_CATEGORIES = 255
+NUMBER, CODE, TEXT = "number", "code", "text"  # a code is a number that names a category
+
+log = logging.getLogger("figs_spark")
+
+
+@dataclass(frozen=True)
+class MembershipColumn:
+    """A column, or a value in the vector of features, and its slots."""
+
+    name: str
+    kind: str
+    place: int | None = None  # in the vector of features, where it comes from there
+    fill: float = 0.0
+    missing: bool = False
+    categories: tuple[str, ...] = ()
+
+    @property
+    def slots(self) -> list[str]:
+        """What the numbers in the vector are called."""
+        own = (
+            [self.name] if self.kind == NUMBER else [f"{self.name} = {c}" for c in self.categories]
+        )
+        return [*own, f"{self.name} is missing"] if self.missing else own
+
+    def cells(self, given: Column) -> list[Column]:
+        value = self.value(given)
+        if self.kind == NUMBER:
+            found = [F.coalesce(value, F.lit(self.fill))]
+        else:
+            found = [F.when(value == F.lit(c), 1.0).otherwise(0.0) for c in self.categories]
+        return [*found, F.when(value.isNull(), 1.0).otherwise(0.0)] if self.missing else found
+
+    def value(self, given: Column) -> Column:
+        """The cell as double or text; null where it is missing."""
+        if self.kind == TEXT:
+            return given
+        number = given.cast("double")
+        known = F.when(~F.isnan(number), number)
+        return known if self.kind == NUMBER else known.cast("string")
+
+
+def membership_columns(
+    dataset: DataFrame, stage: Any, inputs: Inputs
+) -> tuple[MembershipColumn, ...]:
+    """The columns that the Params name, checked against the schema; slots are yet to be found."""
+    get = stage.getOrDefault
+    named, excluded = get("membershipFeaturesCols"), set(get("membershipExcludeCols") or ())
+    if named is None:
+        known = [
+            MembershipColumn(f.name, CODE if f.categories == () else NUMBER, j)
+            for j, f in enumerate(inputs.features)
+        ]
+        if inputs.packed is None:
+            known = [_from_schema(dataset, c.name, c.kind == CODE) for c in known]
+        known = [c for c in known if c.name != get("groupCol")]
+    else:
+        for param in ("groupCol", "labelCol"):
+            if get(param) in named:
+                raise ValueError(
+                    f"membershipFeaturesCols names '{get(param)}', the {param} itself. Take it out."
+                )
+        known = [_from_schema(dataset, name) for name in dict.fromkeys(named)]
+    unknown = sorted(excluded - {c.name for c in known} - {get("groupCol")})
+    if unknown:
+        raise ValueError(
+            f"membershipExcludeCols names {listed(unknown)}, which are not among the {len(known)} "
+            f"membership features {listed([c.name for c in known])}. Name these only."
+        )
+    kept = tuple(c for c in known if c.name not in excluded)
+    if not kept:
+        raise ValueError(
+            "No column is left to tell the group by. Name some in membershipFeaturesCols, or fewer "
+            "in membershipExcludeCols."
+        )
+    return kept
+
+
+def _from_schema(dataset: DataFrame, name: str, is_code: bool = False) -> MembershipColumn:
+    kind = field(dataset, name, "membershipFeaturesCols").dataType
+    if isinstance(kind, StringType):
+        return MembershipColumn(name, TEXT)
+    if isinstance(kind, NumericType) and is_code:
+        return MembershipColumn(name, CODE)
+    if isinstance(kind, (NumericType, BooleanType)):
+        return MembershipColumn(name, NUMBER)
+    raise ValueError(
+        f"Column '{name}' (membershipFeaturesCols) has type {kind.simpleString()}; a number, a "
+        f"truth value or text is needed. Cast it, or leave it out."
+    )
+
+
+def check_scoring_type(found: MembershipColumn, kind: DataType) -> None:
+    wanted = StringType if found.kind == TEXT else (NumericType, BooleanType)
+    if not isinstance(kind, wanted):
+        was = "text" if found.kind == TEXT else "numbers"
+        raise ValueError(
+            f"Column '{found.name}' (membershipFeaturesCols) has type {kind.simpleString()}, and "
+            f"the model was trained on {was}. Cast it."
+        )
+
+
+# What the rows say
+
+
+def statistics(columns: Sequence[MembershipColumn], cells: Sequence[Column]) -> list[Column]:
+    """Aggregates, to be taken by group."""
+    found = []
+    for k, (column, cell) in enumerate(zip(columns, cells, strict=True)):
+        value = column.value(cell)
+        found.append(F.count(F.when(value.isNull(), 1)).alias(f"missing_{k}"))
+        if column.kind == NUMBER:
+            infinite = F.abs(value) == float("inf")
+            found += [
+                F.count(F.when(infinite, 1)).alias(f"infinite_{k}"),
+                F.min(value).alias(f"low_{k}"),
+                F.max(value).alias(f"high_{k}"),
+                F.sum(value).alias(f"sum_{k}"),
+            ]
+        else:
+            found.append(F.approx_count_distinct(value).alias(f"categories_{k}"))
+    return found
+
+
+def with_slots(
+    frame: DataFrame,
+    columns: Sequence[MembershipColumn],
+    cells: Sequence[Column],
+    groups: Sequence[Row],
+) -> tuple[MembershipColumn, ...]:
+    """The columns with what the statistics by group say; warns where one gives the group away."""
+    rows = sum(row["rows"] for row in groups)
+    sets = _category_sets(frame, columns, cells, groups)
+    found = []
+    for k, column in enumerate(columns):
+        missing = sum(row[f"missing_{k}"] for row in groups)
+        column = replace(column, missing=missing > 0)
+        if column.kind == NUMBER:
+            column = replace(column, fill=_mean(column, k, groups, rows, missing))
+            spans = [None if row[f"low_{k}"] is None else _span(row, k) for row in groups]
+            apart = _apart(spans, groups, k, lambda a, b: a[1] < b[0] or b[1] < a[0])
+        else:
+            own = [sets[row["g"]].get(k, set()) for row in groups]
+            column = replace(column, categories=tuple(sorted(set().union(*own))))
+            apart = _apart([s or None for s in own], groups, k, lambda a, b: not a & b)
+        if apart:
+            _warn(column, apart)
+        found.append(column)
+    return tuple(found)
+
+
+def _mean(
+    column: MembershipColumn, k: int, groups: Sequence[Row], rows: int, missing: int
+) -> float:
+    infinite = sum(row[f"infinite_{k}"] for row in groups)
+    if infinite:
+        raise ValueError(
+            f"Column '{column.name}' (membershipFeaturesCols) is infinite in {infinite} of {rows} "
+            f"rows. Repair these values, or put it in membershipExcludeCols."
+        )
+    return sum(row[f"sum_{k}"] or 0.0 for row in groups) / max(1, rows - missing)
+
+
+def _category_sets(
+    frame: DataFrame,
+    columns: Sequence[MembershipColumn],
+    cells: Sequence[Column],
+    groups: Sequence[Row],
+) -> dict[Group, dict[int, set[str]]]:
+    """The categories of each group, by the number of the column."""
+    text = [k for k, column in enumerate(columns) if column.kind != NUMBER]
+    if not text:
+        return {}
+    for k in text:
+        most = max(row[f"categories_{k}"] for row in groups)
+        if most > 2 * MAX_CATEGORIES:
+            _refuse(columns[k], f"about {most}")
+    sets = [F.collect_set(columns[k].value(cells[k])).alias(str(k)) for k in text]
+    rows = frame.groupBy("g").agg(*sets).collect()
+    found = {row["g"]: {k: set(row[str(k)]) for k in text} for row in rows}
+    for k in text:
+        count = len(set().union(*(own[k] for own in found.values())))
+        if count > MAX_CATEGORIES:
+            _refuse(columns[k], str(count))
+    return found
+
+
+def _refuse(column: MembershipColumn, count: str) -> None:
+    raise ValueError(
+        f"Column '{column.name}' (membershipFeaturesCols) has {count} categories, and at most "
+        f"{MAX_CATEGORIES} are taken. Group them, or put it in membershipExcludeCols."
+    )
+
+
+def _span(row: Row, k: int) -> tuple[float, float]:
+    return row[f"low_{k}"], row[f"high_{k}"]
+
+
+def _apart(values: Sequence[Any], groups: Sequence[Row], k: int, disjoint: Any) -> list[Group]:
+    """The groups that share nothing with any other, not even missing values."""
+
+    def separate(a: int, b: int) -> bool:
+        if groups[a][f"missing_{k}"] and groups[b][f"missing_{k}"]:
+            return False
+        return values[a] is None or values[b] is None or disjoint(values[a], values[b])
+
+    every = range(len(groups))
+    return [groups[a]["g"] for a in every if all(separate(a, b) for b in every if a != b)]
+
+
+def _warn(column: MembershipColumn, groups: Sequence[Group]) -> None:
+    shown = "the groups" if len(groups) > 1 else f"the group {groups[0]!r} from the others"
+    log.warning(
+        "Column '%s' (membershipFeaturesCols) separates %s perfectly: with it each group learns "
+        "from few rows but its own. Put it in membershipExcludeCols.",
+        column.name,
+        shown,
+    )
+
+
+# The vector
+
+
+def vector(columns: Sequence[MembershipColumn], cells: Sequence[Column]) -> Column:
+    pairs = zip(columns, cells, strict=True)
+    return array_to_vector(
+        F.array(*[cell for column, given in pairs for cell in column.cells(given)])
+    )
+
+
+def to_list(columns: Sequence[MembershipColumn]) -> list[dict[str, Any]]:
+    return [asdict(column) for column in columns]
+
+
+def from_list(saved: Any, source: str) -> tuple[MembershipColumn, ...]:
+    try:
+        return tuple(
+            MembershipColumn(**{**entry, "categories": tuple(entry["categories"])})
+            for entry in saved
+        )
+    except (TypeError, KeyError) as error:
+        raise ValueError(f"{source} is damaged: the membership columns are {saved!r}.") from error

@@ -1,0 +1,289 @@
+"""A fitted G-FIGS: one FIGS per group, a row is scored by that of its group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from figs_spark.dataframes.columns import column, field
+from figs_spark.pictures.shapes import Drawing, stacked
+from figs_spark.pictures.svg import to_html
+from figs_spark.pictures.trees import WIDTH, draw_model
+from figs_spark.stages.base.inputs import packed_column, with_scoring_array
+from figs_spark.stages.base.model import FittedModel
+from figs_spark.stages.base.outputs import ClassificationOutputs, RegressionOutputs
+from figs_spark.stages.figs import FIGSClassificationModel, FIGSModel, FIGSRegressionModel
+from figs_spark.stages.gfigs.groups import KINDS, Group, check_group_column, refused, routed
+from figs_spark.stages.gfigs.membership import Membership
+from figs_spark.stages.gfigs.membership_columns import check_scoring_type, from_list, to_list
+from figs_spark.stages.gfigs.params import CLASSIFICATION, MIXTURE, POOLED, REGRESSION
+from figs_spark.treesum import Feature, TreeSum
+from figs_spark.treesum.serialization import from_dict, to_dict
+from figs_spark.treesum.text import describe_each, rules
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class GroupedModel(FittedModel):
+    """One FIGS per group."""
+
+    _figs_class: type[FIGSModel]
+
+    def __init__(self, **params: Any) -> None:
+        super().__init__(**params)
+        self._sums: dict[Group, TreeSum] = {}
+        self._effective: dict[Group, float] = {}
+        self._membership: Membership | None = None
+
+    # What is in it
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The groups, in order."""
+        return tuple(self._sums)
+
+    @property
+    def models(self) -> dict[Group, Any]:
+        """The FIGS model of each group, with the Params of this one."""
+        return {group: self._model_of(k, group) for k, group in enumerate(self._sums)}
+
+    @property
+    def membershipModel(self) -> Any:
+        """The classifier of groups; None where none was fitted."""
+        return None if self._membership is None else self._membership.model
+
+    @property
+    def membershipCoefficients(self) -> pd.DataFrame | None:
+        """Log odds of the groups by feature name, of a linear membershipModel; else None.
+
+        A column per group; of two groups one, for the second against the first.
+        """
+        return None if self._membership is None else self._membership.coefficients()
+
+    @property
+    def effectiveSampleSizes(self) -> dict[Group, float]:
+        """How many rows of equal weight say as much as the weighted rows of a group, by Kish:
+        (sum w)^2 / sum w^2."""
+        return dict(self._effective)
+
+    def truncate(self, k: Any) -> Any:
+        """Every group's model as it was after its first k splits; or {group: k}, where a group
+        that is not named stays as it is."""
+        smaller = self.copy()
+        sizes = dict(k) if isinstance(k, Mapping) else dict.fromkeys(self._sums, k)
+        for group in sizes:
+            self._check_group(group)
+        smaller._sums = {
+            group: found.truncate(sizes[group]) if group in sizes else found
+            for group, found in self._sums.items()
+        }
+        return smaller
+
+    def _model_of(self, k: int, group: Group) -> FIGSModel:
+        model: FIGSModel = self._copyValues(self._figs_class())
+        model._resetUid(f"{self.uid}_{k}")
+        model.treeSum = self._sums[group]
+        model._classes, model._class_names = self._classes, self._class_names
+        return model
+
+    def _check_group(self, group: Any) -> None:
+        if group not in self._sums:
+            raise ValueError(f"There is no group {group!r}; there are {list(self._sums)}.")
+
+    # Text and picture
+
+    def _parts_by_heading(self) -> dict[str, TreeSum]:
+        name, sums = self.getOrDefault("groupCol"), list(self._sums.values())
+        if self.getOrDefault("weighting") == POOLED and all(s == sums[0] for s in sums):
+            return {f"All groups of {name}": sums[0]}
+        return {
+            f"{name} = {group} (effective sample size {size:,.0f})": self._sums[group]
+            for group, size in self._effective.items()
+        }
+
+    def __str__(self) -> str:
+        name, weighting = (self.getOrDefault(p) for p in ("groupCol", "weighting"))
+        title = f"{type(self).__name__}: {len(self.groups)} groups of {name}, {weighting} weights"
+        if weighting == POOLED:
+            title = f"{type(self).__name__}: one model for {len(self.groups)} groups of {name}"
+        parts = self._parts_by_heading()
+        return describe_each(parts, title, self._outcome(), self._output_names())
+
+    def rules(self) -> pd.DataFrame:
+        """One row per leaf: group, tree, leaf, path as text, value, rows, weight."""
+        import pandas as pd
+
+        tables = [rules(own, self._output_names()) for own in self._sums.values()]
+        for group, table in zip(self._sums, tables, strict=True):
+            table.insert(0, "group", pd.Series([group] * len(table), dtype=object))
+        return pd.concat(tables, ignore_index=True)
+
+    def _drawings(self, width: float) -> list[Drawing]:
+        parts = self._parts_by_heading().items()
+        return [draw_model(own, self._labels(), width, heading) for heading, own in parts]
+
+    def _drawing(self, width: float) -> Drawing:
+        return stacked(self._subject(), self._drawings(width))
+
+    def _repr_html_(self) -> str:
+        return to_html(*self._drawings(WIDTH))
+
+    # Scoring
+
+    @property
+    def _features(self) -> tuple[Feature, ...]:
+        return next(iter(self._sums.values())).features if self._sums else ()
+
+    @property
+    def _used(self) -> set[int]:
+        return {split.feature for found in self._sums.values() for split in found.splits}
+
+    @property
+    def _shares(self) -> str:
+        """The column with the probability of each group, while rows are scored."""
+        return f"{self.uid}_shares"
+
+    def _transform(self, dataset: DataFrame) -> DataFrame:
+        check_group_column(dataset, self.getOrDefault("groupCol"), self.groups[0])
+        if self.getOrDefault("unseenGroup") == MIXTURE:
+            dataset = self._with_shares(dataset)
+        return super()._transform(dataset).drop(self._shares)
+
+    def _with_shares(self, dataset: DataFrame) -> DataFrame:
+        if name := self.getOrDefault("membershipProbabilityCol"):
+            given = field(dataset, name, "membershipProbabilityCol")
+            return dataset.withColumn(
+                self._shares, packed_column(given, "membershipProbabilityCol")
+            )
+        if self._membership is None:
+            raise ValueError(
+                "unseenGroup is 'mixture', and the model has no membershipModel. Fit it with "
+                "weighting 'membership', or with unseenGroup 'mixture' from the start."
+            )
+        packed, cells = f"{self.uid}_packed", []
+        if any(known.place is not None for known in self._membership.columns):
+            source = self.getOrDefault("featuresCol")
+            dataset = with_scoring_array(dataset, source, self.numFeatures, packed)
+        for known in self._membership.columns:
+            if known.place is None:
+                found = field(dataset, known.name, "membershipFeaturesCols")
+                check_scoring_type(known, found.dataType)
+            cells.append(column(known.name) if known.place is None else column(packed)[known.place])
+        return self._membership.with_probabilities(dataset, cells, self._shares).drop(packed)
+
+    def _score_array(self, features: Sequence[Column]) -> Column:
+        name, models = self.getOrDefault("groupCol"), self.models
+        scores = {group: model._score_array(features) for group, model in models.items()}
+        if self.getOrDefault("unseenGroup") == MIXTURE:
+            other = self._mixture(list(scores.values()))
+        else:
+            other = refused(self.groups, name)
+        return routed(self.groups, name, scores.__getitem__, other)
+
+    def _mixture(self, scores: Sequence[Column]) -> Column:
+        """The mean of what the models predict, weighted by the probabilities of their groups."""
+        outputs = self._target.outputs
+        predicted = []
+        for score in scores:
+            found = self._predicted([score[c] for c in range(outputs)])
+            predicted.append(found[-1:] if self._classes == 2 else found)
+        shares = [F.get(column(self._shares), F.lit(k)) for k in range(len(scores))]
+        total = sum(shares[1:], start=shares[0])
+        pairs = list(zip(shares, predicted, strict=True))
+        means = [
+            sum((share * p[c] for share, p in pairs[1:]), start=pairs[0][0] * pairs[0][1][c])
+            / total
+            for c in range(outputs)
+        ]
+        message = (
+            f"A row of an unseen group in column '{self.getOrDefault('groupCol')}' (groupCol) has "
+            f"no membership probabilities. Give it finite membership features."
+        )
+        known = total.isNotNull() & (total > 0) & ~F.isnan(total)
+        return F.when(known, F.array(*means)).otherwise(F.raise_error(message))
+
+    def _details(self, features: Sequence[Column]) -> dict[str, Column]:
+        """The optional outputs, by the model of the group; null where there is no such group."""
+        name, by_output = self.getOrDefault("groupCol"), dict[str, dict[Group, Column]]()
+        for group, model in self.models.items():
+            for output, found in model._details(features).items():
+                by_output.setdefault(output, {})[group] = found
+        return {
+            output: routed(self.groups, name, found.__getitem__)
+            for output, found in by_output.items()
+        }
+
+    def _raw_scores(self, values: Any) -> np.ndarray:
+        raise TypeError("A row alone does not say its group. Use predict(values, group).")
+
+    # Saving
+
+    def _contents(self) -> dict[str, Any]:
+        known = self._membership
+        return {
+            "groups": list(self._sums),
+            "models": [to_dict(found) for found in self._sums.values()],
+            "effectiveSampleSizes": list(self._effective.values()),
+            "membershipColumns": None if known is None else to_list(known.columns),
+            **self._class_contents(),
+        }
+
+    def _set_contents(self, contents: dict[str, Any], source: str) -> None:
+        groups, models = contents.get("groups"), contents.get("models")
+        sizes = contents.get("effectiveSampleSizes")
+        if not groups or not models or not sizes or not len(groups) == len(models) == len(sizes):
+            raise ValueError(f"{source} is damaged: groups, models and sizes do not match.")
+        if any(type(group) not in KINDS for group in groups):
+            raise ValueError(f"{source} is damaged: the groups are {groups}.")
+        sums = [from_dict(found, source) for found in models]
+        self._sums = dict(zip(groups, sums))
+        self._effective = dict(zip(groups, sizes))
+        self._set_classes(contents, sums[0].outputs, source)
+        saved = contents.get("membershipColumns")
+        if saved is not None:
+            self._membership = Membership(tuple(groups), from_list(saved, source), None)
+
+    def _parts(self) -> dict[str, Any]:
+        return {} if self._membership is None else {"membershipModel": self._membership.model}
+
+    def _set_parts(self, parts: dict[str, Any]) -> None:
+        if self._membership is not None:
+            known = self._membership
+            self._membership = Membership(known.groups, known.columns, parts["membershipModel"])
+
+
+class GFIGSRegressionModel(RegressionOutputs, GroupedModel):
+    """A fitted G-FIGS for a numeric outcome."""
+
+    declared = REGRESSION
+    _figs_class = FIGSRegressionModel
+
+    def predict(self, values: Any, group: Group) -> Any:  # type: ignore[override]
+        """Predictions for rows of one group without Spark: an array, for one row a number."""
+        self._check_group(group)
+        return self.models[group].predict(values)
+
+
+class GFIGSClassificationModel(ClassificationOutputs, GroupedModel):
+    """A fitted G-FIGS for classes."""
+
+    declared = CLASSIFICATION
+    _figs_class = FIGSClassificationModel
+
+    def predict(self, values: Any, group: Group) -> Any:  # type: ignore[override]
+        """Predicted classes for rows of one group without Spark."""
+        self._check_group(group)
+        return self.models[group].predict(values)
+
+    def predictProbability(  # type: ignore[override]
+        self, values: Any, group: Group
+    ) -> np.ndarray:
+        """Probabilities for rows of one group without Spark, shape (rows, classes)."""
+        self._check_group(group)
+        found: np.ndarray = self.models[group].predictProbability(values)
+        return found

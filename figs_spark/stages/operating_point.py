@@ -1,0 +1,101 @@
+"""A model of two classes can carry an operating point: a threshold, and how it was chosen."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from figs_spark.clinical.curves import EVERYONE, Curve, OperatingPoint
+from figs_spark.clinical.scored import Scored
+from figs_spark.stages.base.inputs import OUTPUTS
+from figs_spark.stages.base.model import FittedModel
+from figs_spark.stages.params.values import number
+from figs_spark.treesum.text import number as rounded
+
+log = logging.getLogger("figs_spark")
+
+
+class WithOperatingPoint(FittedModel):
+    """It is remembered while it holds: another threshold, or another size, and it is gone."""
+
+    _operating_point: OperatingPoint | None = None
+
+    @property
+    def operatingPoint(self) -> OperatingPoint | None:
+        """The operating point that `setOperatingPoint` chose, where its threshold is in use."""
+        point, get = self._operating_point, self.getOrDefault
+        if point is None or get("thresholds") is not None or get("threshold") != point.threshold:
+            return None
+        return point
+
+    def setOperatingPoint(
+        self, sensitivity: float, on: DataFrame, weightCol: str | None = None
+    ) -> Any:
+        """Set `threshold` to the one with the best specificity at this sensitivity or more.
+
+        `on` has the features and the label; rows that the model was not trained on, preferably.
+        Its rows count alike unless `weightCol` is given. The threshold lies halfway between two
+        probabilities; where only to flag everyone is sensitive enough, it is -1.
+        """
+        label = self.getOrDefault("labelCol")
+        if self._classes != 2:
+            raise ValueError(
+                f"An operating point is for two classes, and column '{label}' (labelCol) has "
+                f"{self._classes}. Set thresholds instead, one value per class."
+            )
+        try:
+            level = number(0, 1)(sensitivity)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"sensitivity: {error}.") from None
+        score = f"{self.uid}_score"
+        names = {p: "" for p in OUTPUTS if self.hasParam(p)} | {"probabilityCol": score}
+        scored = self.copy()._set(**names).transform(on)
+        curve = Curve(Scored(scored, label, score, weightCol).overall())
+        point = curve.point(level).as_param()
+        if point.threshold == EVERYONE:
+            log.warning("A sensitivity of %g is reached only where everyone is flagged.", level)
+        self._operating_point = point
+        return self.setThreshold(point.threshold)
+
+    def truncate(self, k: int) -> Any:
+        """The model as it was after its first k splits; an operating point is not taken along."""
+        smaller = super().truncate(k)  # type: ignore[safe-super]
+        if smaller.operatingPoint is not None:
+            smaller.clear(smaller.threshold)
+        smaller._operating_point = None
+        return smaller
+
+    def __str__(self) -> str:
+        point = self.operatingPoint
+        shown = super().__str__()
+        return shown if point is None else f"{shown}\n\n{self._sentence(point)}"
+
+    def _sentence(self, point: OperatingPoint) -> str:
+        where = f"where the probability is above {rounded(point.threshold)}"
+        found, spared = point.sensitivity_interval, point.specificity_interval
+        return (
+            f"Operating point: predict {self._class_names[1] if self._class_names else 1} "
+            f"{'always' if point.threshold == EVERYONE else where}, the best specificity at a "
+            f"sensitivity of {point.level:g} or more on {rounded(point.tp + point.fn)} positives "
+            f"and {rounded(point.tn + point.fp)} negatives: "
+            f"sensitivity {point.sensitivity:.3f} (95% interval {found[0]:.3f} to {found[1]:.3f}), "
+            f"specificity {point.specificity:.3f} ({spared[0]:.3f} to {spared[1]:.3f})."
+        )
+
+    # Saving
+
+    def _class_contents(self) -> dict[str, Any]:
+        point = self._operating_point
+        return super()._class_contents() | {"operatingPoint": point and point.to_dict()}
+
+    def _set_classes(self, contents: dict[str, Any], outputs: int, source: str) -> None:
+        super()._set_classes(contents, outputs, source)
+        saved = contents.get("operatingPoint")
+        try:
+            self._operating_point = None if saved is None else OperatingPoint.from_dict(saved)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"{source} is damaged: the entry 'operatingPoint' is {saved}."
+            ) from error

@@ -1,0 +1,1 @@
+"""The Params: each is declared once, and stages list those they have."""

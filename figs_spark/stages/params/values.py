@@ -1,0 +1,117 @@
+"""What the value of a Param may be: each function returns the value, or says what is needed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+def text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"a string is needed, got {value!r}")
+    return value
+
+
+def texts(value: Any) -> list[str]:
+    if isinstance(value, str) or not all(isinstance(v, str) for v in value):
+        raise TypeError(f"a list of strings is needed, got {value!r}")
+    return list(value)
+
+
+def boolean(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"True or False is needed, got {value!r}")
+    return value
+
+
+def numbers(value: Any) -> list[float]:
+    return [number(0)(v) for v in value]
+
+
+def choice(*allowed: str) -> Callable[[Any], str]:
+    def convert(value: Any) -> str:
+        if value not in allowed:
+            raise ValueError(f"one of {', '.join(map(repr, allowed))} is needed, got {value!r}")
+        return str(value)
+
+    return convert
+
+
+def integer(low: float = -math.inf, high: float = math.inf) -> Callable[[Any], int]:
+    def convert(value: Any) -> int:
+        whole = hasattr(value, "__index__") or (isinstance(value, float) and value.is_integer())
+        if isinstance(value, bool) or not whole:
+            raise TypeError(f"an integer is needed, got {value!r}")
+        return int(_within(value, low, high))
+
+    return convert
+
+
+def number(low: float = -math.inf, high: float = math.inf) -> Callable[[Any], float]:
+    def convert(value: Any) -> float:
+        if isinstance(value, bool) or not hasattr(value, "__float__"):
+            raise TypeError(f"a number is needed, got {value!r}")
+        return float(_within(value, low, high))
+
+    return convert
+
+
+def _within(value: Any, low: float, high: float) -> Any:
+    if not low <= value <= high or math.isinf(value):
+        bounds = f"at least {low:g}" if high == math.inf else f"from {low:g} to {high:g}"
+        raise ValueError(f"a finite number {bounds} is needed, got {value!r}")
+    return value
+
+
+def class_weight(value: Any) -> str | dict[int, float]:
+    """A rule, or factors by label; in JSON the labels are texts."""
+    if not isinstance(value, Mapping):
+        return choice("none", "balanced", "inverse")(value)
+    found: dict[int, float] = {}
+    for label, factor in value.items():
+        try:
+            known = integer(0)(float(label))
+        except (TypeError, ValueError):
+            raise ValueError(f"labels are the integers 0, 1, ..., got {label!r}") from None
+        if not number(0)(factor) > 0:
+            raise ValueError(f"the label {known} needs a factor above 0, got {factor!r}")
+        found[known] = float(factor)
+    return found
+
+
+def subset_strategy(value: Any) -> str:
+    """all, sqrt, log2, onethird, auto, a share in (0, 1] or a number of features."""
+    found = str(value)
+    if found in ("auto", "all", "sqrt", "log2", "onethird"):
+        return found
+    try:
+        share = float(found)
+    except ValueError:
+        share = -1.0
+    if share <= 0 or (share > 1 and not share.is_integer()):
+        raise ValueError(
+            "'auto', 'all', 'sqrt', 'log2', 'onethird', a share in (0, 1] or a number of features "
+            f"is needed, got {value!r}"
+        )
+    return found
+
+
+def features_per_step(strategy: str, features: int, auto: str) -> int | None:
+    """How many features a step may choose among; None means all of them."""
+    strategy = auto if strategy == "auto" else strategy
+    if strategy == "all":
+        return None
+    if strategy == "sqrt":
+        wanted = math.ceil(math.sqrt(features))
+    elif strategy == "log2":
+        wanted = math.ceil(math.log2(features))
+    elif strategy == "onethird":
+        wanted = math.ceil(features / 3)
+    elif "." in strategy or "e" in strategy.lower():
+        share = float(strategy)
+        wanted = math.ceil(share * features) if share <= 1 else int(share)
+    else:
+        wanted = int(strategy)
+    wanted = max(1, wanted)
+    return None if wanted >= features else wanted

@@ -1,0 +1,145 @@
+"""Why a model predicts what it does for one row: what each tree adds, and by which conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from figs_spark.treesum.nodes import Feature, Node, Split, TreeSum, is_missing
+from figs_spark.treesum.reading import MINUS, Labels, Reading
+from figs_spark.treesum.text import condition, number
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Kind = TypeVar("Kind", bound="Explanation")
+
+
+@dataclass(frozen=True)
+class Met:
+    """A condition that the row meets, and the value by which it does."""
+
+    condition: str
+    value: str
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The way from the average to the prediction of one row, tree by tree.
+
+    `baseline` is the average of the outcome, `contributions` what each tree adds to it, `score`
+    the sum; `prediction` is the score, or the probabilities that it stands for. All have one entry
+    per output: one for a number or two classes, else one per class.
+    It prints as text; `pictures.waterfall` draws it.
+    """
+
+    baseline: tuple[float, ...]
+    contributions: tuple[tuple[float, ...], ...]
+    conditions: tuple[tuple[Met, ...], ...]
+    score: tuple[float, ...]
+    prediction: tuple[float, ...]
+    reading: Reading
+
+    @classmethod
+    def of(
+        cls: type[Kind],
+        model: TreeSum,
+        labels: Labels,
+        cells: Sequence[Any],
+        prediction: Sequence[float] | None = None,
+    ) -> Kind:
+        """Explain one row, given as its values in the order of the features.
+
+        `prediction` is what the score stands for where that is not the score itself.
+        """
+        reading = Reading(model, labels)
+        table = np.empty((1, len(cells)), dtype=object)
+        table[0, :] = list(cells)
+        leaves = model.leaf_indices(table)[0]
+        score = tuple(float(v) for v in model.predict(table)[0])
+        added, conditions = [], []
+        for k, tree in enumerate(model.trees):
+            path, leaf = list(_paths(tree))[leaves[k]]
+            added.append(reading.added(k, leaf.value))
+            conditions.append(
+                tuple(_met(model.features[s.feature], s, left, cells) for s, left in path)
+            )
+        return cls(
+            baseline=model.constant,
+            contributions=tuple(added),
+            conditions=tuple(conditions),
+            score=score,
+            prediction=score if prediction is None else tuple(map(float, prediction)),
+            reading=reading,
+        )
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row per tree: the conditions that the row meets, and what the tree adds."""
+        import pandas as pd
+
+        names = self.reading.labels.outputs
+        columns = ["value"] if len(names) == 1 else [f"value_{name}" for name in names]
+        paths = [" and ".join(f"{m.condition} [{m.value}]" for m in met) for met in self.conditions]
+        records = [
+            [k, path or "always", *values]
+            for k, (path, values) in enumerate(zip(paths, self.contributions), start=1)
+        ]
+        return pd.DataFrame(records, columns=["tree", "path", *columns])
+
+    def __str__(self) -> str:
+        reading = self.reading
+        rows = [("Start: the average", [reading.level(v) for v in self.baseline])]
+        for k, (met, values) in enumerate(zip(self.conditions, self.contributions), start=1):
+            rows.append((f"Tree {k}", [reading.change(v) for v in values]))
+            rows += [(f"    {m.condition} [{m.value}]", []) for m in met]
+        rows.append(("Sum", [reading.level(v) for v in self.score]))
+        if self.is_adjusted:
+            rows.append(("Prediction", [reading.level(v) for v in self.prediction]))
+        lines = [reading.labels.subject, "", *_lines(rows, reading.labels.outputs)]
+        return "\n".join(lines).replace(MINUS, "-")
+
+    @property
+    def is_adjusted(self) -> bool:
+        """Whether the prediction is not the score itself: it is clipped or normalised."""
+        return not np.allclose(self.score, self.prediction, rtol=0, atol=1e-9)
+
+
+def _paths(
+    node: Node, path: tuple[tuple[Split, bool], ...] = ()
+) -> Iterator[tuple[tuple[tuple[Split, bool], ...], Node]]:
+    """Every leaf from left to right, with the splits on the way to it and the side it is on."""
+    if not (branches := node.branches):
+        yield path, node
+        return
+    split, left, right = branches
+    yield from _paths(left, (*path, (split, True)))
+    yield from _paths(right, (*path, (split, False)))
+
+
+def _met(feature: Feature, split: Split, left: bool, cells: Sequence[Any]) -> Met:
+    return Met(condition(feature, split, left), _value(feature, cells[split.feature]))
+
+
+def _value(feature: Feature, cell: Any) -> str:
+    if is_missing(np.array([cell], dtype=object))[0]:
+        return "missing"
+    if feature.categories is None:
+        return number(float(cell))
+    if cell in feature.categories:
+        known = feature.categories[feature.categories.index(cell)]
+        return str(known).lower() if isinstance(known, bool) else feature.label(known)
+    return str(cell)
+
+
+def _lines(rows: Sequence[tuple[str, list[str]]], outputs: Sequence[str]) -> Iterator[str]:
+    """The rows as text in columns."""
+    if len(outputs) > 1:
+        rows = [("", list(outputs)), *rows]
+    first = max(len(label) for label, _ in rows)
+    wide = max(len(text) for _, texts in rows for text in texts)
+    for label, texts in rows:
+        yield "  ".join([label.ljust(first), *(text.rjust(wide) for text in texts)]).rstrip()
