@@ -11,9 +11,10 @@ import numpy as np
 
 from figs_spark.engine.backends import DriverBackend
 from figs_spark.engine.bins import Bins, make_bins
-from figs_spark.engine.blocks import Block, Target
-from figs_spark.engine.grower import Growth, Settings, grow
+from figs_spark.engine.blocks import Block
+from figs_spark.engine.grower import Growth, GrowthRules, grow
 from figs_spark.engine.histograms import Layout
+from figs_spark.engine.table import Target
 from figs_spark.engine.weights import OwnWeights
 from figs_spark.treesum import Feature, TreeSum
 from tests.oracle import Step
@@ -62,12 +63,12 @@ class Data:
 
         return [block(first) for first in range(0, len(codes), self.block_rows)]
 
-    def growth(self, member: int = 0, **settings: Any) -> Growth:
+    def growth(self, member: int = 0, **rules: Any) -> Growth:
         layout = self.backend.layout
-        return Growth(self.bins, layout, Settings(**settings), self.target.centres, member)
+        return Growth(self.bins, layout, GrowthRules(**rules), self.target.centres, member)
 
-    def fit(self, **settings: Any) -> TreeSum:
-        return grow([self.growth(**settings)], self.backend)[0]
+    def fit(self, **rules: Any) -> TreeSum:
+        return grow([self.growth(**rules)], self.backend)[0]
 
 
 def steps(model: TreeSum) -> list[Step]:

@@ -1,44 +1,47 @@
-"""Where the packed rows live while models grow: in the driver, or on the executors.
+"""Where the packed rows live, and so where models grow: in the driver, or on the executors.
 
-Both run the same kernel and give the same models.
+A backend grows models itself, in the way that suits its rows. All run the same kernel and give the
+same models.
 """
 
 from __future__ import annotations
 
 import os
+import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import chain
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from figs_spark.dataframes import compat
 from figs_spark.engine import blocks as records
-from figs_spark.engine.blocks import Block, Target
-from figs_spark.engine.histograms import Floats, Layout, Program, Rows, Sums, accumulate
+from figs_spark.engine.blocks import Block
+from figs_spark.engine.grower import Growth, Progress, Requests, grow
+from figs_spark.engine.histograms import Floats, Layout, Rows, Sums, accumulate
+from figs_spark.engine.table import Target
 from figs_spark.engine.weights import Weights
 
 BATCH_BYTES = 4 << 20  # packed bytes that go to a Python worker in one Arrow batch
 COLLECT_BYTES = 64 << 20  # partial sums that the driver takes in one step
 COMPACT_BYTES = 64 << 20  # packed rows of which a model may copy those that it counts
 SLICE_BYTES = 4 << 20  # of the sums, when Spark merges them
+HISTOGRAM_BYTES = 64 << 20  # of the models that grow together on the cluster
+THREAD_CELLS = 1 << 18  # values in a pass: fewer, and threads would wait for the interpreter lock
+
+# When it pays to grow whole models in tasks
+CELL_SECONDS = 1e-8  # for one value of one row in one greedy step; measured on one core
+START_SECONDS = 5  # until Python workers have started, loaded the kernel and got the rows
+SHIPPED_BYTES = 64 << 20  # packed rows that are sent to the tasks
 
 PARTIAL = "slice int, part int, sums binary"
 
-Programs = Sequence[tuple[int, Program]]
 Work = Callable[[Iterator[Block]], Floats]  # some blocks -> a flat array; the arrays add up
-
-
-class Accumulates(Protocol):
-    """All that growing asks for."""
-
-    def accumulate(self, programs: Programs) -> list[Sums]: ...
 
 
 class Backend(ABC):
@@ -51,46 +54,71 @@ class Backend(ABC):
     def add_up(self, work: Work, size: int) -> Floats:
         """One pass: the sum of `work`, an array of `size` numbers, over all blocks."""
 
-    def accumulate(self, programs: Programs) -> list[Sums]:
-        """The histograms that the programs ask for, one per model of the batch."""
-        totals = [Sums.zeros(program) for _, program in programs]
+    @abstractmethod
+    def grow(self, growths: Sequence[Growth], progress: Progress) -> Sequence[Growth]:
+        """Many models, grown to the end."""
+
+    def accumulate(self, requests: Requests) -> list[Sums]:
+        """The histograms that the requests ask for, one set per model of the batch."""
+        totals = [Sums.zeros(request) for _, request in requests]
         sizes = [sums.nbytes // 8 for sums in totals]
-        work = partial(add_blocks, programs=programs, weights=self.weights)
+        work = partial(add_blocks, requests=requests, weights=self.weights)
         flat = self.add_up(work, sum(sizes))
         for sums, part in zip(totals, np.split(flat, np.cumsum(sizes)[:-1]), strict=True):
             sums.fill(part)
         return totals
 
 
-def add_blocks(blocks: Iterator[Block], programs: Programs, weights: Weights) -> Floats:
-    totals = [Sums.zeros(program) for _, program in programs]
+def add_blocks(blocks: Iterator[Block], requests: Requests, weights: Weights) -> Floats:
+    totals = [Sums.zeros(request) for _, request in requests]
     for block in blocks:
-        for (member, program), sums in zip(programs, totals, strict=True):
-            accumulate(weights.rows(block, member), program, sums)
+        for (member, request), sums in zip(requests, totals, strict=True):
+            accumulate(weights.rows(block, member), request, sums)
     return np.concatenate([sums.flat() for sums in totals])
 
 
 class DriverBackend(Backend):
-    """Blocks in the memory of the driver; each pass is shared by threads."""
+    """Blocks in the memory of the driver.
 
-    def __init__(self, blocks: Sequence[Block], layout: Layout, weights: Weights):
+    One model grows with each pass shared by threads. Many grow side by side, each on one thread;
+    or, if `spark` has so many more cores that it pays, in tasks that each get all packed rows.
+    """
+
+    def __init__(
+        self,
+        blocks: Sequence[Block],
+        layout: Layout,
+        weights: Weights,
+        spark: SparkSession | None = None,
+    ):
         super().__init__(layout, weights)
-        self.rows = sum(map(len, blocks))
-        self.nbytes = sum(block.codes.nbytes for block in blocks)
+        self.spark = spark
         threads = max(1, min(len(blocks), os.cpu_count() or 1))
         self.parts = [blocks[k::threads] for k in range(threads)]
+        self.blocks = list(chain.from_iterable(self.parts))
+        self.rows = sum(map(len, blocks))
+        self.nbytes = sum(block.codes.nbytes for block in blocks)
 
     def add_up(self, work: Work, size: int) -> Floats:
         if len(self.parts) == 1:
-            return work(iter(self.parts[0]))
+            return work(iter(self.blocks))
         with ThreadPoolExecutor(len(self.parts)) as pool:
             return np.sum(list(pool.map(lambda part: work(iter(part)), self.parts)), axis=0)
 
-    def alone(self, member: int) -> OneModel:
-        """The rows for one model of many, which then grow side by side."""
-        rows = (self.weights.rows(block, member) for block in chain.from_iterable(self.parts))
-        small = self.nbytes <= COMPACT_BYTES
-        return OneModel([each.compact() if small else each for each in rows])
+    def grow(self, growths: Sequence[Growth], progress: Progress) -> Sequence[Growth]:
+        if len(growths) == 1:
+            grow(growths, self, progress)
+            return growths
+        if self.spark is not None and (count := tasks_that_pay(growths, self, self.spark)):
+            return grow_in_tasks(growths, self, self.spark, count)
+        long = self.rows * growths[0].features_per_step > THREAD_CELLS
+
+        def alone(growth: Growth) -> None:
+            grow([growth], OneModel.of(self.blocks, self.weights, growth.member), progress)
+
+        with ThreadPoolExecutor(os.cpu_count() if long else 1) as pool:
+            list(pool.map(alone, growths))
+        return growths
 
 
 class OneModel:
@@ -99,19 +127,59 @@ class OneModel:
     def __init__(self, rows: Sequence[Rows]):
         self.rows = rows
 
-    def accumulate(self, programs: Programs) -> list[Sums]:
-        ((_, program),) = programs
-        sums = Sums.zeros(program)
+    @classmethod
+    def of(cls, blocks: Sequence[Block], weights: Weights, member: int) -> OneModel:
+        rows = [weights.rows(block, member) for block in blocks]
+        small = sum(block.codes.nbytes for block in blocks) <= COMPACT_BYTES
+        return cls([each.compact() for each in rows] if small else rows)
+
+    def accumulate(self, requests: Requests) -> list[Sums]:
+        ((_, request),) = requests
+        sums = Sums.zeros(request)
         for rows in self.rows:
-            accumulate(rows, program, sums)
+            accumulate(rows, request, sums)
         return [sums]
+
+
+def tasks_that_pay(growths: Sequence[Growth], backend: DriverBackend, spark: SparkSession) -> int:
+    """Into how many tasks to divide the models; 0 if the driver's cores are as fast."""
+    cells = backend.rows * sum(growth.features_per_step * growth.most_steps for growth in growths)
+    cores, seconds = os.cpu_count() or 1, CELL_SECONDS * cells
+    if backend.nbytes > SHIPPED_BYTES or seconds / cores <= START_SECONDS:
+        return 0
+    tasks = min(compat.parallelism(spark), len(growths))
+    return tasks if seconds / tasks + START_SECONDS < seconds / cores else 0
+
+
+def grow_in_tasks(
+    growths: Sequence[Growth], backend: DriverBackend, spark: SparkSession, tasks: int
+) -> list[Growth]:
+    run = partial(_grow_some, growths=growths, blocks=backend.blocks, weights=backend.weights)
+    frame = spark.range(0, len(growths), 1, tasks).mapInArrow(run, "grown binary")
+    received = compat.to_arrow(frame).column("grown").to_pylist()
+    grown = [growth for part in received for growth in pickle.loads(part)]
+    return sorted(grown, key=lambda growth: growth.member)
+
+
+def _grow_some(
+    batches: Iterator[pa.RecordBatch],
+    growths: Sequence[Growth],
+    blocks: Sequence[Block],
+    weights: Weights,
+) -> Iterator[pa.RecordBatch]:
+    """One record with all models of the task, so that what they share is sent once."""
+    compat.spare_garbage_collection()
+    mine = [growths[k] for batch in batches for k in batch.column(0).to_pylist()]
+    for growth in mine:
+        grow([growth], OneModel.of(blocks, weights, growth.member))
+    yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(mine)], pa.binary())], ["grown"])
 
 
 class ClusterBackend(Backend):
     """Blocks in a DataFrame; each pass is one Spark job for the whole batch of models.
 
-    The driver adds up what the partitions send, unless that is more than COLLECT_BYTES: then
-    Spark merges it in slices first, and the driver receives one merged set.
+    The driver adds up what the partitions send. If that is more than COLLECT_BYTES, Spark merges it
+    in slices first, and the driver receives one merged set.
     """
 
     def __init__(
@@ -125,6 +193,13 @@ class ClusterBackend(Backend):
         super().__init__(layout, weights)
         self.frame, self.partitions = frame, partitions
         self.batch = max(1, BATCH_BYTES // max(1, block_bytes))
+
+    def grow(self, growths: Sequence[Growth], progress: Progress) -> Sequence[Growth]:
+        """In batches that share every pass, each as large as the memory for histograms allows."""
+        size = max(1, HISTOGRAM_BYTES // growths[0].histogram_bytes)
+        for at in range(0, len(growths), size):
+            grow(growths[at : at + size], self, progress)
+        return growths
 
     def add_up(self, work: Work, size: int) -> Floats:
         merge = 8 * size * self.partitions > COLLECT_BYTES

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from figs_spark.engine.histograms import CODE_DTYPE, CODES, Floats
 from figs_spark.engine.kernels import encode, jit
-from figs_spark.engine.splits import Found
+from figs_spark.engine.kernels.records import EdgeArrays
+from figs_spark.engine.splits import BinSplit
 from figs_spark.treesum import Feature, Split
 
 
@@ -82,7 +83,7 @@ class Bins:
         codes = np.empty(table.shape, dtype=CODE_DTYPE)
         strangers = np.zeros(len(self.features), dtype=np.int64)
         run = encode.encode if jit.available() else encode.encode_plain
-        run(table, self._edges, self._starts, self._values, self._exact, codes, strangers)
+        run(table, self._arrays, codes, strangers)
         return codes, {int(j): self._unknown(int(j), table) for j in np.flatnonzero(strangers)}
 
     def _unknown(self, j: int, table: Floats) -> Floats:
@@ -103,7 +104,7 @@ class Bins:
             named[j] = _named(described[j], features[j])
         return Bins(tuple(named), tuple(features))
 
-    def split(self, feature: int, found: Found, step: int) -> tuple[Split, NDArray[np.bool_]]:
+    def split(self, feature: int, found: BinSplit, step: int) -> tuple[Split, NDArray[np.bool_]]:
         """A split found over bins as one over values, and the side of each code."""
         goes_left = np.zeros(CODES, bool)
         categories = self.described[feature].categories
@@ -125,27 +126,17 @@ class Bins:
         split = Split(feature, step, found.gain, found.missing_left, None, names, listed_left)
         return split, goes_left
 
-    # All features in a row, as the kernel takes them. Feature j has its edges from starts[j] on;
-    # its values, one more than edges, from starts[j] + j on.
-
     @cached_property
-    def _edges(self) -> Floats:
-        return np.concatenate([f.edges for f in self.features])
-
-    @cached_property
-    def _starts(self) -> NDArray[np.int64]:
+    def _arrays(self) -> EdgeArrays:
+        """As the kernel takes them."""
         counts = [len(f.edges) for f in self.features]
-        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-
-    @cached_property
-    def _values(self) -> Floats:
-        return np.concatenate(
-            [np.zeros(f.count) if f.values is None else f.values for f in self.features]
+        values = [np.zeros(f.count) if f.values is None else f.values for f in self.features]
+        return EdgeArrays(
+            edges=np.concatenate([f.edges for f in self.features]),
+            starts=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+            values=np.concatenate(values),
+            exact=np.array([f.values is not None for f in self.features], dtype=np.uint8),
         )
-
-    @cached_property
-    def _exact(self) -> NDArray[np.uint8]:
-        return np.array([f.values is not None for f in self.features], dtype=np.uint8)
 
 
 def make_bins(

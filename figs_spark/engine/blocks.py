@@ -15,46 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from figs_spark.engine.histograms import CODE_DTYPE, Floats
-from figs_spark.treesum.prediction import Outcome
-
-BLOCK_BYTES = 4 << 20  # of the float64 table that a block is packed from
-
-
-@dataclass(frozen=True)
-class Target:
-    """What the target is, and how a block stores it.
-
-    Regression stores float64 minus `centre`, so that a large offset costs no precision.
-    Classification stores the class as one byte; two classes are one output, more are one-hot.
-    """
-
-    classes: int  # 0: regression
-    centre: float = 0.0
-
-    @property
-    def outcome(self) -> Outcome:
-        return Outcome(self.classes)
-
-    @property
-    def outputs(self) -> int:
-        return self.outcome.outputs
-
-    @property
-    def dtype(self) -> Any:
-        return np.uint8 if self.classes else np.float64
-
-    @property
-    def centres(self) -> Floats:
-        return np.full(self.outputs, self.centre)
-
-    def store(self, labels: Floats) -> NDArray[Any]:
-        return labels.astype(np.uint8) if self.classes else labels - self.centre
-
-    def matrix(self, stored: NDArray[Any]) -> Floats:
-        """As the kernel takes it, (rows, outputs)."""
-        if self.classes > 2:
-            return np.eye(self.classes)[stored]
-        return stored.astype(np.float64, copy=False).reshape(-1, 1)
+from figs_spark.engine.table import Target
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from figs_spark.engine.histograms import Floats, Ints, NDArray
+from figs_spark.engine.histograms import Floats, NDArray
 from figs_spark.engine.kernels import jit, score
+from figs_spark.engine.kernels.records import EnsembleArrays
 from figs_spark.engine.weights import BootstrapWeights
 from figs_spark.treesum import Feature, Node, Split, TreeSum
 from figs_spark.treesum.prediction import Outcome
@@ -20,20 +21,10 @@ from figs_spark.treesum.prediction import Outcome
 
 @dataclass(frozen=True)
 class Ensemble:
-    """The trees of all members as flat arrays; `left < 0` marks a leaf."""
+    """The trees of all members as flat arrays, and what their scores stand for."""
 
     outcome: Outcome
-    member_roots: Ints  # (members + 1,) where the roots of each member begin
-    roots: Ints
-    feature: Ints
-    threshold: Floats  # NaN: the split lists categories
-    listed_start: Ints  # (nodes + 1,) where the listed categories of each node begin
-    listed: Floats
-    listed_left: NDArray[np.uint8]
-    missing_left: NDArray[np.uint8]
-    left: Ints
-    right: Ints
-    value: Floats  # (nodes, outputs)
+    trees: EnsembleArrays
 
     @classmethod
     def of(cls, members: Sequence[TreeSum], outcome: Outcome) -> Ensemble:
@@ -53,8 +44,7 @@ class Ensemble:
         splits = [node.split or Split(0, 0, 0.0, False, 0.0) for node in nodes]
         listed = [_listed(features[split.feature], split) for split in splits]
         thresholds = [np.nan if s.threshold is None else s.threshold for s in splits]
-        return cls(
-            outcome=outcome,
+        arrays = EnsembleArrays(
             member_roots=np.cumsum([0, *map(len, roots)]).astype(np.int32),
             roots=np.array([root for each in roots for root in each], np.int32),
             feature=np.array([s.feature for s in splits], np.int32),
@@ -67,27 +57,14 @@ class Ensemble:
             right=np.array([right for _, right in children], np.int32),
             value=np.array([node.value for node in nodes]),
         )
+        return cls(outcome, arrays)
 
     def member_scores(self, table: Floats) -> Floats:
         """The raw score of each member, (rows, members, outputs)."""
-        members = len(self.member_roots) - 1
-        scores = np.zeros((len(table), members, self.value.shape[1]))
+        trees = self.trees
+        scores = np.zeros((len(table), len(trees.member_roots) - 1, trees.value.shape[1]))
         run = score.score if jit.available() else score.score_plain
-        run(
-            np.ascontiguousarray(table, dtype=np.float64),
-            self.member_roots,
-            self.roots,
-            self.feature,
-            self.threshold,
-            self.listed_start,
-            self.listed,
-            self.listed_left,
-            self.missing_left,
-            self.left,
-            self.right,
-            self.value,
-            scores,
-        )
+        run(np.ascontiguousarray(table, dtype=np.float64), trees, scores)
         return scores
 
     def predict(self, table: Floats) -> Floats:

@@ -5,9 +5,9 @@ One pass adds up, for every feature and bin,
     full   [slot, bin, :]   sum of w * r (one channel per output), sum of w, number of rows
     overlap[slot, bin]      sum of w
 
-`full` builds the histogram of a candidate leaf from its rows. `overlap` is over the rows that a
-leaf has in common with a child of the last split, in another tree: the split moved the residuals
-of these rows by one number, and so tells how the histogram of the leaf changes.
+`full` is the histogram of a candidate leaf, from its rows. `overlap` is over the rows that a leaf
+shares with a child of the last split, in another tree: the split moved the residuals of these rows
+by one number, so the overlap tells how the histogram of the leaf changes.
 """
 
 from __future__ import annotations
@@ -22,9 +22,16 @@ from numpy.typing import NDArray
 
 from figs_spark.engine.kernels import accumulate as kernel
 from figs_spark.engine.kernels import jit
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int32]
+from figs_spark.engine.kernels.records import (
+    BinArrays,
+    Floats,
+    Ints,
+    PackedRows,
+    Slots,
+    SumArrays,
+    TreeArrays,
+    read_only,
+)
 
 CODE_DTYPE = np.uint8  # hence at most 255 bins and one code for missing
 CODES = 256
@@ -34,7 +41,7 @@ CODES = 256
 class Layout:
     """Where the bins of each feature lie in a flat histogram; the last bin of each is missing.
 
-    A channel of row counts is kept only where counts may differ from weights.
+    A channel of row counts is kept only if counts may differ from weights.
     """
 
     widths: tuple[int, ...]  # bins per feature, the one for missing included
@@ -77,37 +84,22 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Program:
-    """The trees so far over bin codes, as flat arrays, and what a pass shall add up.
-
-    A row in `node` goes on to `first[node] + goes_right[node, code]`, its code being that of the
-    feature of the node; a leaf leads to itself. A slot of -1 is not added up. With `grown` set to
-    a tree, only rows whose leaf in that tree is a child of the last split to look at (`child` 0,
-    perhaps 1) count. The overlaps of the second child have their slots after those of the first.
-    """
+class Request:
+    """What one model asks of a pass: the trees so far, and the histograms to add up."""
 
     features: Ints  # the features to make histograms of
     layout: Layout  # of these histograms
-    roots: Ints
-    levels: Ints  # of splits in each tree, at most
-    feature: Ints
-    first: Ints  # the left child; the right one follows it
-    goes_right: NDArray[np.bool_]  # (nodes, CODES)
-    value: Floats  # (nodes, outputs)
-    child: Ints  # 0 or 1 for the children to look at, else -1
-    full_slot: Ints
-    overlap_slot: Ints
-    root_slot: int  # slot of the histogram of all rows, or -1
-    grown: int  # the tree that the last step split, or -1: all rows count
+    trees: TreeArrays
+    slots: Slots
 
     @property
     def full_slots(self) -> int:
-        return 1 + max(self.root_slot, int(self.full_slot.max(initial=-1)))
+        return 1 + max(self.slots.root, int(self.slots.full.max(initial=-1)))
 
     @property
     def overlap_slots(self) -> int:
-        others = 1 + int(self.overlap_slot.max(initial=-1))
-        return others * (1 + int(self.child.max(initial=-1)))
+        others = 1 + int(self.slots.overlap.max(initial=-1))
+        return others * (1 + int(self.slots.child.max(initial=-1)))
 
 
 @dataclass(frozen=True)
@@ -119,11 +111,11 @@ class Sums:
     squares: Floats  # (1,) sum of w * r^2 over the rows that counted
 
     @classmethod
-    def zeros(cls, program: Program) -> Sums:
-        layout = program.layout
+    def zeros(cls, request: Request) -> Sums:
+        layout = request.layout
         return cls(
-            np.zeros((program.full_slots, layout.size, layout.channels)),
-            np.zeros((program.overlap_slots, layout.size)),
+            np.zeros((request.full_slots, layout.size, layout.channels)),
+            np.zeros((request.overlap_slots, layout.size)),
             np.zeros(1),
         )
 
@@ -148,33 +140,16 @@ class Sums:
             array[...] = part.reshape(array.shape)
 
 
-def accumulate(rows: Rows, program: Program, sums: Sums) -> None:
+def accumulate(rows: Rows, request: Request, sums: Sums) -> None:
     """Add these rows to `sums`."""
     run: Any = kernel.accumulate if jit.available() else kernel.accumulate_plain
-    every = rows.codes.shape[1] == len(program.features)
-    bins = rows.codes if every else np.take(rows.codes, program.features, axis=1)
-    inputs = (rows.codes, bins, rows.target, rows.weight, rows.count)
+    every = rows.codes.shape[1] == len(request.features)
+    bins = rows.codes if every else np.take(rows.codes, request.features, axis=1)
+    packed = PackedRows(rows.codes, bins, rows.target, rows.weight, rows.count)
     run(
-        *(_read_only(array) for array in inputs),
-        program.layout.offsets,
-        program.roots,
-        program.levels,
-        program.feature,
-        program.first,
-        program.goes_right,
-        program.value,
-        program.child,
-        program.full_slot,
-        program.overlap_slot,
-        program.root_slot,
-        program.grown,
-        program.layout.counted,
-        *sums.arrays(),
+        PackedRows(*(read_only(array) for array in packed)),
+        request.trees,
+        request.slots,
+        BinArrays(request.layout.offsets, request.layout.counted),
+        SumArrays(*sums.arrays()),
     )
-
-
-def _read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """numba compiles anew for arrays that may be written to: let none be."""
-    view = array.view()
-    view.setflags(write=False)
-    return view

@@ -15,7 +15,7 @@ import logging
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -30,68 +30,16 @@ from figs_spark.dataframes import compat
 from figs_spark.dataframes.arrow import to_table
 from figs_spark.engine import blocks
 from figs_spark.engine.bins import Bins, make_bins
-from figs_spark.engine.blocks import BLOCK_BYTES, Block, Target
+from figs_spark.engine.blocks import Block
 from figs_spark.engine.histograms import Floats
 from figs_spark.engine.storage import stored
-from figs_spark.treesum import Feature
+from figs_spark.engine.table import Table, Target
 
-SMALL_ROWS = 200_000  # a table with no more rows is packed in the driver
-SAMPLE_ROWS = 100_000  # that the bins of a larger one are made from
-SAMPLE_VALUES = 1 << 24  # at most this many numbers of the source come to the driver
 MANY = 1 << 20  # partitions, where their number is not known: more than there are cores
 HASHED_FEATURES = 8  # tell rows apart, when some are drawn
 UNSEEN = 1024  # values without a bin that a partition reports per feature, at most
 
 log = logging.getLogger("figs_spark")
-
-
-@dataclass(frozen=True)
-class Table:
-    """What the engine trains on.
-
-    `frame` has the columns x (array<double>, null or NaN is missing), y (double) and, where there
-    are any, w (double, > 0; or array<double>, each >= 0, one for each of `weights` models), held
-    (int, the model that does not train on the row, else 255), id (bigint, what random weights are
-    drawn by) and n (how many equal rows the row stands for).
-    A feature with categories () is numeric and categorical: its values are found here.
-    """
-
-    frame: DataFrame
-    features: tuple[Feature, ...]
-    target: Target
-    rows: int
-    partitions: int
-    mergeable: bool = True  # whether equal rows may become one; not where each is drawn by itself
-    weights: int = 0  # of a row, where each model has its own
-
-    @property
-    def weighted(self) -> bool:
-        return "w" in self.frame.columns
-
-    @property
-    def small(self) -> bool:
-        """Whether all rows may come to the driver as they are."""
-        return self.rows <= min(SMALL_ROWS, max(1, SAMPLE_VALUES // len(self.features)))
-
-    @property
-    def sample_rows(self) -> int:
-        """How many rows the bins are made from."""
-        if self.small:
-            return self.rows
-        return min(SAMPLE_ROWS, max(1, SAMPLE_VALUES // len(self.features)))
-
-    @property
-    def packed_bytes(self) -> int:
-        row = len(self.features) + (1 if self.target.classes else 8) + 8 * self.weights
-        return self.rows * row
-
-    @property
-    def block_rows(self) -> int:
-        return max(64, BLOCK_BYTES // (8 * len(self.features)))
-
-    @property
-    def block_bytes(self) -> int:
-        return self.block_rows * len(self.features)
 
 
 def read_bins(table: Table, max_bins: int) -> tuple[Bins, Table]:

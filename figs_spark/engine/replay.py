@@ -1,4 +1,4 @@
-"""The loss of a model after 0, 1, 2, ... splits on the rows held from its training.
+"""The loss of a model after 0, 1, 2, ... splits on the rows held out of its training.
 
 One pass replays the greedy steps on every row, so a whole path of sizes costs what one costs.
 """
@@ -17,7 +17,7 @@ from figs_spark.engine.weights import OwnWeights, Weights
 
 
 @dataclass(frozen=True)
-class Path:
+class Replay:
     """The splits of a model in the order they were made, over bin codes."""
 
     member: int
@@ -31,11 +31,11 @@ class Path:
     moves: Floats  # (splits, 2, outputs) what the left and the right child add
 
     @classmethod
-    def of(cls, growth: Growth) -> Path:
-        made = [(n.split, k) for k, n in enumerate(growth.nodes) if n.split is not None]
+    def of(cls, growth: Growth) -> Replay:
+        made = [(n.split, k) for k, n in enumerate(growth.trees.nodes) if n.split is not None]
         order = [k for _, k in sorted(made, key=lambda pair: pair[0].step)]
-        nodes = [growth.nodes[k] for k in order]
-        children = [(growth.nodes[n.left], growth.nodes[n.right]) for n in nodes]
+        nodes = [growth.trees.nodes[k] for k in order]
+        children = [(growth.trees.nodes[n.left], growth.trees.nodes[n.right]) for n in nodes]
         moves = [[child.value - n.value for child in pair] for n, pair in zip(nodes, children)]
         outputs = growth.layout.outputs
         return cls(
@@ -43,7 +43,7 @@ class Path:
             start=growth.mean,
             node=np.array(order, np.int32),
             tree=np.array([n.tree for n in nodes], np.int32),
-            root=np.array(growth.roots, np.int32),
+            root=np.array(growth.trees.roots, np.int32),
             feature=np.array([n.split.feature for n in nodes if n.split], np.int32),
             left=np.array([n.left for n in nodes], np.int32),
             goes_right=np.array([n.goes_right for n in nodes], bool).reshape(-1, CODES),
@@ -68,15 +68,15 @@ class Path:
             yield score
 
 
-def held_losses(blocks: Iterator[Block], paths: Sequence[Path], weights: Weights) -> Floats:
-    """Per path: the weight of the held rows, then the sum of w * loss after 0, 1, 2, ... splits."""
-    totals = [np.zeros(2 + len(path)) for path in paths]
+def held_out_losses(blocks: Iterator[Block], replays: Sequence[Replay], weights: Weights) -> Floats:
+    """Per model, over the rows held out of it: the sum of w, then of w * loss after each size."""
+    totals = [np.zeros(2 + len(replay)) for replay in replays]
     outcome = weights.target.outcome
     for block in blocks:
-        for path, total in zip(paths, totals, strict=True):
-            rows = weights.held_rows(block, path.member)
+        for replay, total in zip(replays, totals, strict=True):
+            rows = weights.held_out_rows(block, replay.member)
             total[0] += rows.weight.sum()
-            for k, score in enumerate(path.scores(rows.codes)):
+            for k, score in enumerate(replay.scores(rows.codes)):
                 loss = ((rows.target - outcome.expected_table(score)) ** 2).sum(axis=1)
                 total[1 + k] += rows.weight @ loss
     return np.concatenate(totals)
@@ -85,7 +85,7 @@ def held_losses(blocks: Iterator[Block], paths: Sequence[Path], weights: Weights
 OUT_OF_BAG_SUMS = 6
 
 
-def out_of_bag_sums(blocks: Iterator[Block], paths: Sequence[Path], weights: Weights) -> Floats:
+def out_of_bag_sums(blocks: Iterator[Block], replays: Sequence[Replay], weights: Weights) -> Floats:
     """Over the rows that some model left out, each predicted by the mean of those models: sums of
     w, w y, w y^2, w * squared error, w where the predicted class is right, and the rows."""
     sums = np.zeros(OUT_OF_BAG_SUMS)
@@ -93,9 +93,9 @@ def out_of_bag_sums(blocks: Iterator[Block], paths: Sequence[Path], weights: Wei
     for block in blocks:
         total = np.zeros((len(block), target.outputs))
         times = np.zeros(len(block))
-        for path in paths:
-            *_, score = path.scores(block.codes)
-            held = weights.held_rows(block, path.member).count > 0
+        for replay in replays:
+            *_, score = replay.scores(block.codes)
+            held = weights.held_out_rows(block, replay.member).count > 0
             total[held] += target.outcome.expected_table(score[held])
             times += held
         seen = times > 0

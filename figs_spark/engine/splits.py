@@ -17,18 +17,9 @@ from numpy.typing import NDArray
 from figs_spark.engine.histograms import Floats, Layout
 from figs_spark.engine.kernels import jit
 from figs_spark.engine.kernels import split as kernel
+from figs_spark.engine.kernels.records import CutLimits
 
 TINY = 1e-12  # a child with a smaller share of the weight counts as empty
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What makes a split valid. Gains closer than `tie` are equal."""
-
-    min_rows: int
-    min_weight: float
-    total_weight: float
-    tie: float
 
 
 @dataclass(frozen=True)
@@ -58,7 +49,7 @@ class Cut:
 
 
 @dataclass(frozen=True)
-class Found:
+class BinSplit:
     """The split that a cut makes, in terms of bins."""
 
     gain: float
@@ -77,24 +68,14 @@ class Cuts:
         self.layout = layout
         self.categorical = [j for j, yes in enumerate(categorical) if yes]
 
-    def best(self, histograms: Floats, limits: Limits) -> list[Cut | None]:
+    def best(self, histograms: Floats, limits: CutLimits) -> list[Cut | None]:
         """The best valid cut of each histogram (leaves, bins, channels)."""
         if self.categorical:
             histograms = np.stack([h[self._order(h)] for h in histograms])
         gains = np.empty(len(histograms))
         cuts = np.zeros(len(histograms), np.int64)
         run: Any = kernel.best_cuts if jit.available() else kernel.best_cuts_plain
-        run(
-            histograms,
-            self.layout.offsets,
-            self.layout.outputs,
-            limits.min_rows,
-            limits.min_weight,
-            TINY * limits.total_weight,
-            limits.tie,
-            gains,
-            cuts,
-        )
+        run(histograms, self.layout.offsets, self.layout.outputs, limits, gains, cuts)
         return [
             Cut(gain, cut // 2, cut % 2 == 0) if gain > -np.inf else None
             for gain, cut in zip(gains.tolist(), cuts.tolist(), strict=True)
@@ -115,7 +96,7 @@ class Cuts:
         start, stop = self.layout.offsets[feature : feature + 2].tolist()
         return start, stop - 1
 
-    def split(self, histogram: Floats, cut: Cut) -> Found:
+    def split(self, histogram: Floats, cut: Cut) -> BinSplit:
         """What a cut of this histogram does, the sums of both sides taken afresh from it."""
         j = int(np.searchsorted(self.layout.offsets, cut.position, "right")) - 1
         start, missing = self._span(j)
@@ -128,7 +109,9 @@ class Cuts:
         right_side = self._side(histogram, right if missing_left else np.concatenate([right, gone]))
         if not seen[missing]:
             missing_left = left_side.outweighs(right_side)
-        return Found(cut.gain, j, left - start, right - start, missing_left, left_side, right_side)
+        return BinSplit(
+            cut.gain, j, left - start, right - start, missing_left, left_side, right_side
+        )
 
     def _side(self, histogram: Floats, bins: NDArray[np.intp]) -> Side:
         sums = histogram[bins].sum(axis=0)

@@ -1,6 +1,6 @@
 """Which weights each model of a batch gives to the rows of a block.
 
-Rows that do not train a model may judge it: they are held from it.
+Rows that are held out of a model do not train it; they may evaluate it.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from figs_spark.engine.blocks import Block, Target
+from figs_spark.engine.blocks import Block
 from figs_spark.engine.histograms import Floats, Rows
+from figs_spark.engine.table import Target
 
 
 class Weights(Protocol):
@@ -24,13 +25,13 @@ class Weights(Protocol):
     def rows(self, block: Block, member: int) -> Rows:
         """What the model trains on."""
 
-    def held_rows(self, block: Block, member: int) -> Rows:
-        """What is held from the model, to judge it by."""
+    def held_out_rows(self, block: Block, member: int) -> Rows:
+        """What is held out of the model, to evaluate it by."""
 
 
 @dataclass(frozen=True)
 class OwnWeights:
-    """Each row has its own weight, the same in every model that it is not held from; or one for
+    """Each row has its own weight, the same in every model that it is not held out of; or one for
     each model."""
 
     target: Target
@@ -40,7 +41,7 @@ class OwnWeights:
             block = replace(block, weight=np.ascontiguousarray(block.weight[:, member]))
         return _rows(block, self.target, None if block.held is None else block.held != member)
 
-    def held_rows(self, block: Block, member: int) -> Rows:
+    def held_out_rows(self, block: Block, member: int) -> Rows:
         held = np.zeros(len(block), dtype=bool) if block.held is None else block.held == member
         return _rows(block, self.target, held)
 
@@ -51,7 +52,7 @@ class BootstrapWeights:
 
     The number is drawn from (seed, model, row) whenever it is needed, and never stored: Poisson
     with mean `rate`, the limit of drawing with replacement; without replacement 0 or 1.
-    Rows that a sample leaves out are held from its model.
+    Rows that a sample leaves out are held out of its model.
     """
 
     target: Target
@@ -62,7 +63,7 @@ class BootstrapWeights:
     def rows(self, block: Block, member: int) -> Rows:
         return _rows(block, self.target, self.times(_ids(block), member))
 
-    def held_rows(self, block: Block, member: int) -> Rows:
+    def held_out_rows(self, block: Block, member: int) -> Rows:
         return _rows(block, self.target, self.times(_ids(block), member) == 0)
 
     def times(self, ids: NDArray[np.int64], member: int) -> Floats:
@@ -104,8 +105,8 @@ class PerturbedWeights:
             rows = replace(rows, weight=rows.weight * times, count=rows.count * times)
         return rows
 
-    def held_rows(self, block: Block, member: int) -> Rows:
-        return OwnWeights(self.target).held_rows(block, member % self.models)
+    def held_out_rows(self, block: Block, member: int) -> Rows:
+        return OwnWeights(self.target).held_out_rows(block, member % self.models)
 
 
 def _ids(block: Block) -> NDArray[np.int64]:

@@ -14,9 +14,9 @@ from pyspark.sql import functions as F
 
 from figs_spark.dataframes.columns import column, field
 from figs_spark.dataframes.compat import table_udf
-from figs_spark.engine.blocks import Target
 from figs_spark.engine.ensemble_scores import Ensemble
-from figs_spark.engine.training import train_bagged
+from figs_spark.engine.table import Target
+from figs_spark.engine.training import train
 from figs_spark.engine.weights import BootstrapWeights
 from figs_spark.pictures.importances import SHOWN, draw_importances
 from figs_spark.pictures.shapes import Drawing
@@ -207,15 +207,13 @@ class BaggedEstimator(Growing):
         self._check_params(target.classes)
         weights = sampling(self, target)
         with progress_bar(get("verbose"), None) as step:
-            members, sums = train_bagged(
-                checked.table, self._plan(checked), get("numEstimators"), weights,
-                get("oobScore"), step,
-            )  # fmt: skip
+            plan, members = self._plan(checked), get("numEstimators")
+            trained = train(checked.table, plan, members, weights, get("oobScore"), step)
         model: BaggedModel = self._copyValues(self._model_class())
         model._resetUid(self.uid)
-        model.members = tuple(members)
+        model.members = tuple(trained.models)
         model._classes, model._class_names = target.classes, checked.class_names
-        model.oobScore = None if sums is None else _score(sums, target)
+        model.oobScore = None if trained.out_of_bag is None else _score(trained.out_of_bag, target)
         return model
 
     def _checked(self, dataset: DataFrame) -> Checked:

@@ -180,38 +180,39 @@ class FIGSEstimator(NestedSizes):
         whole = self.copy()._set(validationIndicatorCol=None)
         checked = check(dataset, whole, self._classification, held=fold)
         with progress_bar(self.getOrDefault("verbose"), None) as step:
-            trained = train(checked.table, self._plan(checked), range(numFolds + 1), step)
-        held = [fit.held_losses for fit in trained[:numFolds] if fit.held_losses is not None]
-        empty = [k for k, losses in enumerate(held) if np.isnan(losses).any()]
+            plan = self._plan(checked)
+            trained = train(checked.table, plan, numFolds + 1, progress=step)
+        held_out = (trained.held_out_losses or [])[:numFolds]
+        empty = [k for k, losses in enumerate(held_out) if np.isnan(losses).any()]
         if empty:
             raise ValueError(
                 f"Fold {empty[0]} of {numFolds} has no rows. Use fewer folds, or another foldCol."
             )
-        full = Trained(trained[numFolds].model)
-        table = size_table(held, full.model.losses, checked.table.rows)
-        return SizePath(table, whole._model(checked, full))
+        full = trained.models[numFolds]
+        table = size_table(held_out, full.losses, checked.table.rows)
+        return SizePath(table, whole._model(checked, Trained([full])))
 
     def _grow(self, dataset: DataFrame) -> tuple[Checked, Trained]:
         self._check_params()
         checked = check(dataset, self, self._classification)
         self._check_params(checked.table.target.classes)
         with progress_bar(self.getOrDefault("verbose"), self.getOrDefault("maxSplits")) as step:
-            trained = train(checked.table, self._plan(checked), progress=step)[0]
+            trained = train(checked.table, self._plan(checked), progress=step)
         return checked, trained
 
     def _model(self, checked: Checked, trained: Trained) -> FIGSModel:
-        """The model of at most `maxSplits`; where rows were held, of the size they like best."""
-        size, held = self.getOrDefault("maxSplits"), trained.held_losses
-        kept = len(trained.model.splits) if size is None else size
-        if held is not None:
-            held = held[: kept + 1]
-            kept = int(np.argmin(held))
+        """The model of at most `maxSplits`; if rows are held out, of the size with least loss."""
+        (grown,), size = trained.models, self.getOrDefault("maxSplits")
+        kept, losses = len(grown.splits) if size is None else size, None
+        if trained.held_out_losses is not None:
+            losses = trained.held_out_losses[0][: kept + 1]
+            kept = int(np.argmin(losses))
         model: FIGSModel = self._copyValues(self._model_class())
         model._resetUid(self.uid)
-        model.treeSum = trained.model.truncate(kept)
+        model.treeSum = grown.truncate(kept)
         model._classes = checked.table.target.classes
         model._class_names = checked.class_names
-        model._validation_losses = None if held is None else tuple(held.tolist())
+        model._validation_losses = None if losses is None else tuple(losses.tolist())
         return model
 
 

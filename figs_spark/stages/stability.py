@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame
 
-from figs_spark.engine.packing import Table
-from figs_spark.engine.training import Plan, train_perturbed
+from figs_spark.engine.table import Table
+from figs_spark.engine.training import Plan, train
 from figs_spark.engine.weights import Perturbation, PerturbedWeights
 from figs_spark.stages.base.checks import check
 from figs_spark.stages.base.estimator import progress_bar
@@ -71,9 +71,11 @@ def stability(
             f"{table.target.classes or 'no'} classes. Use flip=() and bootstrap=True."
         )
     perturbations = [Perturbation(), *(p for p in kinds.values() for _ in range(repeats))]
+    table = replace(table, mergeable=False)
     weights = PerturbedWeights(table.target, tuple(perturbations), len(sizes), seed)
     with progress_bar(estimator.getOrDefault("verbose"), None) as step:
-        models = train_perturbed(table, plan, weights, step)
+        members = len(perturbations) * len(sizes)
+        models = train(table, plan, members, weights, progress=step).models
     found = {
         group: [_features(model, size) for model in models[k :: len(sizes)]]
         for k, (group, size) in enumerate(sizes.items())
@@ -102,7 +104,7 @@ def _inputs(estimator: Any, dataset: DataFrame) -> tuple[Table, Plan, dict[Any, 
     prepared = estimator._prepare(dataset)
     table, _ = weighted_table(prepared, estimator)
     plan = estimator._plan(prepared.checked)
-    plan = replace(plan, settings=replace(plan.settings, max_splits=estimator._largest()))
+    plan = replace(plan, rules=replace(plan.rules, max_splits=estimator._largest()))
     if estimator.getOrDefault("weighting") == POOLED:
         return table, plan, {ALL: estimator.getOrDefault("maxSplits")}
     return table, plan, {group: estimator._size_of(group) for group in prepared.groups}

@@ -80,7 +80,7 @@ def figs_unmerged(spark: SparkSession, task: Task) -> Scorer:
     estimator = figs_estimator(task, "auto")
     checked = check(task.data.frame(spark), estimator, task.data.kind == presets.SIGNS)
     table = replace(checked.table, mergeable=False)
-    (trained,) = train(table, estimator._plan(checked))
+    trained = train(table, estimator._plan(checked))
     return figs_scorer(estimator._model(checked, trained))
 
 

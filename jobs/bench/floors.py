@@ -19,9 +19,9 @@ from pyspark.sql import SparkSession
 
 from figs_spark.engine.backends import ClusterBackend
 from figs_spark.engine.blocks import from_records
-from figs_spark.engine.grower import Growth, Settings, grow
-from figs_spark.engine.histograms import Program, Sums, accumulate
-from figs_spark.engine.packing import Table
+from figs_spark.engine.grower import Growth, GrowthRules, grow
+from figs_spark.engine.histograms import Request, Sums, accumulate
+from figs_spark.engine.table import Table
 from figs_spark.engine.training import Plan, packed
 from figs_spark.engine.weights import OwnWeights, Weights
 from figs_spark.stages.base.checks import check
@@ -91,7 +91,7 @@ def checked(spark: SparkSession, task: Task) -> tuple[Table, Plan]:
     """What an estimator in cluster mode hands to the engine."""
     estimator = figs_estimator(task, "cluster")
     table = check(task.data.frame(spark), estimator, task.data.kind == SIGNS).table
-    return table, Plan(Settings(max_splits=task.splits), "cluster", task.bins)
+    return table, Plan(GrowthRules(max_splits=task.splits), "cluster", task.bins)
 
 
 def steps_and_kernel(
@@ -102,8 +102,9 @@ def steps_and_kernel(
     try:
         with packed(table, plan, OwnWeights(table.target)) as (bins, backend):
             assert isinstance(backend, ClusterBackend)
-            growths = plan.growths(bins, backend.layout, table.target, [0] * repeats)
-            first_pass = growths[0].program()
+            centre = table.target.centres
+            growths = [Growth(bins, backend.layout, plan.rules, centre) for _ in range(repeats)]
+            first_pass = growths[0].request()
             steps = [mean_step(growth, backend) for growth in growths]
             backend.frame.write.mode("overwrite").parquet(str(folder))
         cores = spark.sparkContext.defaultParallelism
@@ -119,7 +120,7 @@ def mean_step(growth: Growth, backend: ClusterBackend) -> float:
 
 
 def kernel_passes(
-    folder: Path, processes: int, program: Program, backend: ClusterBackend
+    folder: Path, processes: int, request: Request, backend: ClusterBackend
 ) -> list[float]:
     """Seconds from the first process that starts a pass to the last one that ends it."""
     context = get_context("spawn")
@@ -128,7 +129,7 @@ def kernel_passes(
         _time_passes,
         processes=processes,
         files=sorted(map(str, folder.glob("*.parquet"))),
-        program=program,
+        request=request,
         weights=backend.weights,
     )
     with ProcessPoolExecutor(processes, context, _set_barrier, (together,)) as pool:
@@ -148,7 +149,7 @@ def _time_passes(
     number: int,
     processes: int,
     files: Sequence[str],
-    program: Program,
+    request: Request,
     weights: Weights,
 ) -> list[tuple[float, float]]:
     """In a process of its own: its share of the blocks in memory, then passes over them."""
@@ -157,10 +158,10 @@ def _time_passes(
     parts = [weights.rows(block, 0) for block in blocks]
     stamps = []
     for _ in range(1 + KERNEL_PASSES):  # the first one compiles
-        sums = Sums.zeros(program)
+        sums = Sums.zeros(request)
         _together.wait(PATIENCE)
         start = time.perf_counter()
         for rows in parts:
-            accumulate(rows, program, sums)
+            accumulate(rows, request, sums)
         stamps.append((start, time.perf_counter()))
     return stamps[1:]

@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from figs_spark.engine.blocks import Target
+from figs_spark.engine.table import Target
 from figs_spark.treesum import Node
 from tests.small import Data
 

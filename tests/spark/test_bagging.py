@@ -20,7 +20,7 @@ from figs_spark import (
     FIGSClassifier,
     FIGSRegressor,
 )
-from figs_spark.engine import tasks, training
+from figs_spark.engine import backends
 from figs_spark.treesum.serialization import to_dict
 from tests.spark.patients import FEATURES, patients, strangers
 
@@ -76,7 +76,7 @@ def test_with_an_id_every_layout_and_mode_gives_the_same_ensemble(
 def test_groups_of_members_under_a_byte_budget_give_the_same_ensemble(
     data: DataFrame, model: BaggedFIGSClassificationModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(training, "BATCH_BYTES", 1)
+    monkeypatch.setattr(backends, "HISTOGRAM_BYTES", 1)
     assert shapes(classifier(mode="cluster").fit(data)) == shapes(model)
 
 
@@ -89,7 +89,7 @@ def test_tasks_that_grow_whole_members_give_the_same_ensemble(
         asked.append(len(growths))
         return 4
 
-    monkeypatch.setattr(training, "tasks_that_pay", tasks)
+    monkeypatch.setattr(backends, "tasks_that_pay", tasks)
     classifier(mode="driver").fit(data)
     assert asked == []  # the executors may not have the package
     again = classifier(oobScore=True).fit(data)
@@ -105,12 +105,12 @@ def test_tasks_pay_where_spark_has_more_cores_and_the_work_is_long(
     large: Any = SimpleNamespace(rows=1_000_000, nbytes=50_000_000)  # 100 s of one core
     small: Any = SimpleNamespace(rows=10_000, nbytes=500_000)
     for cores, slots, found in [(2, 2, 0), (2, 16, 16), (2, 400, 100), (16, 32, 0), (64, 400, 0)]:
-        monkeypatch.setattr(tasks.os, "cpu_count", lambda cores=cores: cores)
-        monkeypatch.setattr(tasks.compat, "parallelism", lambda spark, slots=slots: slots)
-        assert tasks.tasks_that_pay(growths, large, spark) == found
-        assert tasks.tasks_that_pay(growths, small, spark) == 0
-    monkeypatch.setattr(tasks, "SHIPPED_BYTES", 1_000)
-    assert tasks.tasks_that_pay(growths, large, spark) == 0
+        monkeypatch.setattr(backends.os, "cpu_count", lambda cores=cores: cores)
+        monkeypatch.setattr(backends.compat, "parallelism", lambda spark, slots=slots: slots)
+        assert backends.tasks_that_pay(growths, large, spark) == found
+        assert backends.tasks_that_pay(growths, small, spark) == 0
+    monkeypatch.setattr(backends, "SHIPPED_BYTES", 1_000)
+    assert backends.tasks_that_pay(growths, large, spark) == 0
 
 
 def test_members_differ_and_seeds_matter(

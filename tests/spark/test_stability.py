@@ -16,7 +16,7 @@ from figs_spark import (
     GFIGSClassifier,
     stability,
 )
-from figs_spark.engine.blocks import Target
+from figs_spark.engine.table import Target
 from figs_spark.engine.weights import BootstrapWeights, uniform
 
 FEATURES = [f"x{j}" for j in range(6)]

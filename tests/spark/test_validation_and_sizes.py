@@ -27,7 +27,7 @@ def fits(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     train = home.train
 
     def counted(table: Any, plan: Any, *args: Any, **keywords: Any) -> Any:
-        sizes.append(plan.settings.max_splits)
+        sizes.append(plan.rules.max_splits)
         return train(table, plan, *args, **keywords)
 
     monkeypatch.setattr(home, "train", counted)

@@ -13,9 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from figs_spark.engine.grower import NEW_ROOT, Growth, grow
-from figs_spark.engine.histograms import Sums
-from figs_spark.engine.replay import Path, held_losses
+from figs_spark.engine.grower import grow
+from figs_spark.engine.replay import Replay, held_out_losses
 from figs_spark.treesum import Node, TreeSum
 from tests.oracle import figs
 from tests.small import Data, assert_same_model, assert_same_steps, steps
@@ -121,41 +120,6 @@ def test_a_gain_must_be_above_the_least_decrease() -> None:
     assert len(data.fit(min_impurity_decrease=0.2499).splits) == 1
 
 
-def histograms_from_scratch(growth: Growth, data: Data) -> Sums:
-    """The histograms that the growth keeps, added up from all rows."""
-    program = growth.program()
-    slots = np.full(len(growth.nodes), -1, np.int32)
-    kept = list(growth._histograms)
-    for slot, leaf in enumerate(kept):
-        if leaf != NEW_ROOT:
-            slots[leaf] = slot
-    root_slot = kept.index(NEW_ROOT) if NEW_ROOT in kept else -1
-    program = replace(
-        program,
-        grown=-1,
-        full_slot=slots,
-        overlap_slot=np.full_like(slots, -1),
-        root_slot=root_slot,
-    )
-    return data.backend.accumulate([(growth.member, program)])[0]
-
-
-@given(data_sets(), limits(), st.integers(0, 8))
-@settings(max_examples=60, deadline=None)
-def test_incremental_histograms_equal_those_from_scratch(
-    data: Data, limits: dict[str, Any], overlaps: int
-) -> None:
-    growth = data.growth(**limits)
-    growth._overlaps_kept = overlaps
-    while not growth.done:
-        growth.absorb(data.backend.accumulate([(0, growth.program())])[0])
-        if growth.nodes:
-            kept, fresh = growth._histograms.values(), histograms_from_scratch(growth, data)
-            for mine, theirs in zip(kept, fresh.full, strict=True):
-                np.testing.assert_allclose(mine, theirs, atol=1e-9)
-        growth.split()
-
-
 @given(data_sets(), st.integers(0, 5))
 @settings(max_examples=60, deadline=None)
 def test_a_smaller_model_is_the_beginning_of_a_larger_one(data: Data, k: int) -> None:
@@ -226,7 +190,9 @@ def test_held_losses_equal_those_of_each_truncated_model(data: Data, draw: st.Da
     data = replace(data, held=held)
     growths = [data.growth(member) for member in (0, 1)]
     models = grow(growths, data.backend)
-    found = held_losses(iter(data.blocks), [Path.of(g) for g in growths], data.backend.weights)
+    found = held_out_losses(
+        iter(data.blocks), [Replay.of(g) for g in growths], data.backend.weights
+    )
     expected = []
     for member, model in enumerate(models):
         here = held == member

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from figs_spark.engine.histograms import CODES, Layout, Program, Rows, Sums, accumulate
+from figs_spark.engine.histograms import CODES, Layout, Request, Rows, Sums, accumulate
 from figs_spark.engine.kernels import accumulate as kernel
 from figs_spark.engine.kernels import jit
+from figs_spark.engine.kernels.records import Slots, TreeArrays
 
 seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 
@@ -24,7 +25,7 @@ def random_rows(random: np.random.Generator, count: int, layout: Layout) -> Rows
     return Rows(codes, target, weight, kept)
 
 
-def random_program(random: np.random.Generator, layout: Layout, trees: int) -> Program:
+def random_request(random: np.random.Generator, layout: Layout, trees: int) -> Request:
     """Random trees; every leaf and the root may have a slot, in no particular order."""
     features = len(layout.widths)
     roots: list[int] = []
@@ -53,52 +54,54 @@ def random_program(random: np.random.Generator, layout: Layout, trees: int) -> P
         others = [leaf for leaf in at if tree[leaf] != grown]
         overlap[others] = np.arange(len(others))
     chosen = np.sort(random.choice(features, random.integers(1, features + 1), replace=False))
-    return Program(
+    depths = [max(d for d, t in zip(depth, tree, strict=True) if t == k) for k in range(trees)]
+    return Request(
         features=chosen.astype(np.int32),
         layout=layout.subset(chosen.tolist()),
-        roots=np.array(roots, np.int32),
-        feature=random.integers(0, features, count).astype(np.int32),
-        levels=np.array(
-            [max(d for d, t in zip(depth, tree, strict=True) if t == k) for k in range(trees)],
-            np.int32,
+        trees=TreeArrays(
+            roots=np.array(roots, np.int32),
+            depths=np.array(depths, np.int32),
+            feature=random.integers(0, features, count).astype(np.int32),
+            first=np.array(first, np.int32),
+            goes_right=(random.random((count, CODES)) < 0.5) & ~is_leaf[:, None],
+            value=random.normal(size=(count, layout.outputs)),
         ),
-        first=np.array(first, np.int32),
-        goes_right=(random.random((count, CODES)) < 0.5) & ~is_leaf[:, None],
-        value=random.normal(size=(count, layout.outputs)),
-        child=random.integers(-1, 2, count).astype(np.int32),
-        full_slot=full,
-        overlap_slot=overlap,
-        root_slot=len(asked) if random.random() < 0.5 else -1,
-        grown=grown,
+        slots=Slots(
+            full=full,
+            overlap=overlap,
+            child=random.integers(-1, 2, count).astype(np.int32),
+            root=len(asked) if random.random() < 0.5 else -1,
+            grown=grown,
+        ),
     )
 
 
-def add_up_row_by_row(rows: Rows, program: Program) -> Sums:
-    sums = Sums.zeros(program)
-    offsets = program.layout.offsets.astype(int)
+def add_up_row_by_row(rows: Rows, request: Request) -> Sums:
+    sums, trees, slots = Sums.zeros(request), request.trees, request.slots
+    offsets = request.layout.offsets.astype(int)
     for codes, target, weight, count in zip(
         rows.codes, rows.target, rows.weight, rows.count, strict=True
     ):
         leaves = []
-        for node in program.roots:
-            while program.first[node] != node:
-                node = program.first[node] + program.goes_right[node, codes[program.feature[node]]]
+        for node in trees.roots:
+            while trees.first[node] != node:
+                node = trees.first[node] + trees.goes_right[node, codes[trees.feature[node]]]
             leaves.append(node)
-        if count == 0 or (program.grown >= 0 and program.child[leaves[program.grown]] < 0):
+        if count == 0 or (slots.grown >= 0 and slots.child[leaves[slots.grown]] < 0):
             continue
-        residual = target - sum(program.value[leaf] for leaf in leaves)
+        residual = target - sum(trees.value[leaf] for leaf in leaves)
         sums.squares[0] += weight * residual @ residual
-        added = [*(weight * residual), weight] + [count] * program.layout.counted
-        bins = offsets[:-1] + codes[program.features]
-        if program.root_slot >= 0:
-            sums.full[program.root_slot, bins] += added
+        added = [*(weight * residual), weight] + [count] * request.layout.counted
+        bins = offsets[:-1] + codes[request.features]
+        if slots.root >= 0:
+            sums.full[slots.root, bins] += added
         for leaf in leaves:
-            if program.full_slot[leaf] >= 0:
-                sums.full[program.full_slot[leaf], bins] += added
-            if program.overlap_slot[leaf] >= 0:
-                child = program.child[leaves[program.grown]]
-                others = program.overlap_slot.max() + 1
-                sums.overlap[program.overlap_slot[leaf] + child * others, bins] += weight
+            if slots.full[leaf] >= 0:
+                sums.full[slots.full[leaf], bins] += added
+            if slots.overlap[leaf] >= 0:
+                child = slots.child[leaves[slots.grown]]
+                others = slots.overlap.max() + 1
+                sums.overlap[slots.overlap[leaf] + child * others, bins] += weight
     return sums
 
 
@@ -115,13 +118,13 @@ def test_both_kernels_equal_plain_loops(
     random: np.random.Generator, count: int, features: int, outputs: int, trees: int, counted: bool
 ) -> None:
     layout = Layout(tuple(random.integers(2, 7, features)), outputs, counted)
-    rows, program = random_rows(random, count, layout), random_program(random, layout, trees)
-    expected = add_up_row_by_row(rows, program)
+    rows, request = random_rows(random, count, layout), random_request(random, layout, trees)
+    expected = add_up_row_by_row(rows, request)
     for numba in ("1", "0"):
-        found = Sums.zeros(program)
+        found = Sums.zeros(request)
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("FIGS_SPARK_NUMBA", numba)
-            accumulate(rows, program, found)
+            accumulate(rows, request, found)
         for mine, theirs in zip(found.arrays(), expected.arrays(), strict=True):
             np.testing.assert_allclose(mine, theirs, rtol=1e-12, atol=1e-12)
 
@@ -130,10 +133,10 @@ def test_more_rows_than_a_chunk() -> None:
     random = np.random.default_rng(0)
     layout = Layout((256, 3), 1, True)
     rows = random_rows(random, 2 * kernel.CHUNK + 5, layout)
-    program = random_program(random, layout, 2)
-    found = Sums.zeros(program)
-    accumulate(rows, program, found)
-    expected = add_up_row_by_row(rows, program)
+    request = random_request(random, layout, 2)
+    found = Sums.zeros(request)
+    accumulate(rows, request, found)
+    expected = add_up_row_by_row(rows, request)
     for mine, theirs in zip(found.arrays(), expected.arrays(), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-9)
 
@@ -141,11 +144,11 @@ def test_more_rows_than_a_chunk() -> None:
 def test_sums_survive_being_flat() -> None:
     random = np.random.default_rng(1)
     layout = Layout((3, 4), 2, True)
-    program = random_program(random, layout, 3)
-    sums = Sums.zeros(program)
+    request = random_request(random, layout, 3)
+    sums = Sums.zeros(request)
     for array in sums.arrays():
         array += random.normal(size=array.shape)
-    again = Sums.zeros(program)
+    again = Sums.zeros(request)
     again.fill(sums.flat())
     for mine, theirs in zip(again.arrays(), sums.arrays(), strict=True):
         np.testing.assert_array_equal(mine, theirs)

@@ -61,12 +61,13 @@ WITHOUT_SPARK = [
     "engine/ensemble_scores",
     "engine/grower",
     "engine/histograms",
-    "engine/learning_nodes",
+    "engine/candidates",
+    "engine/growing_trees",
     "engine/replay",
     "engine/splits",
     "engine/weights",
     *(f"engine/kernels/{name}" for name in ("__init__", "accumulate", "encode", "jit")),
-    *(f"engine/kernels/{name}" for name in ("score", "split")),
+    *(f"engine/kernels/{name}" for name in ("records", "score", "split")),
 ]
 
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from figs_spark.engine.histograms import Layout
-from figs_spark.engine.splits import Cuts, Found, Limits
+from figs_spark.engine.kernels.records import CutLimits
+from figs_spark.engine.splits import TINY, BinSplit, Cuts
 
 BINS = 4  # and one for missing
 WEIGHTS = (0.25, 1 / 3, 1.0, 2.5)
@@ -44,12 +45,12 @@ class Leaf(NamedTuple):
             table[layout.offsets[:-1].astype(int) + codes] += [*(w * r), w, 1.0]
         return table
 
-    def best(self, limits: Limits, categorical: bool = False) -> Found | None:
+    def best(self, limits: CutLimits, categorical: bool = False) -> BinSplit | None:
         cuts = Cuts(self.layout, [categorical] * self.codes.shape[1])
         (cut,) = cuts.best(self.histogram()[None], limits)
         return None if cut is None else cuts.split(self.histogram(), cut)
 
-    def gain(self, left: np.ndarray, limits: Limits) -> float | None:
+    def gain(self, left: np.ndarray, limits: CutLimits) -> float | None:
         """What a split gains, or None where it is not valid."""
         score, sides = -self._score(np.full(len(left), True)), (left, ~left)
         if min(side.sum() for side in sides) < max(1, limits.min_rows):
@@ -63,7 +64,7 @@ class Leaf(NamedTuple):
         return float(g @ g / self.weight[rows].sum())
 
     def all_splits(
-        self, limits: Limits, categorical: bool = False
+        self, limits: CutLimits, categorical: bool = False
     ) -> Iterator[tuple[float, int, set[int], bool]]:
         """(gain, feature, bins on the left, missing left) of every valid split, in order."""
         for j, codes in enumerate(self.codes.T):
@@ -92,9 +93,9 @@ def leaves(draw: st.DrawFn, outputs: int = 1) -> Leaf:
     )
 
 
-def limits_for(leaf: Leaf, min_rows: int = 1, share: float = 0.0) -> Limits:
+def limits_for(leaf: Leaf, min_rows: int = 1, share: float = 0.0) -> CutLimits:
     total = float(leaf.weight.sum())
-    return Limits(min_rows, share * total * (1 - 1e-9), total, tie=1e-9)
+    return CutLimits(min_rows, share * total * (1 - 1e-9), TINY * total, tie=1e-9)
 
 
 bounds = st.tuples(st.integers(1, 4), st.sampled_from([0.0, 0.1, 0.25, 0.5]))
@@ -150,7 +151,7 @@ def test_a_set_of_categories_with_several_outputs_gains_what_it_says(leaf: Leaf)
         assert_sides_add_up(found, leaf)
 
 
-def assert_sides_add_up(found: Found, leaf: Leaf) -> None:
+def assert_sides_add_up(found: BinSplit, leaf: Leaf) -> None:
     """The sums of both sides are those of their rows, and they gain what the split says."""
     codes = leaf.codes[:, found.feature]
     seen = (codes == BINS).any()

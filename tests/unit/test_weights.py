@@ -51,7 +51,7 @@ def test_a_row_is_drawn_by_its_number_or_by_its_id() -> None:
 def test_rows_are_either_in_the_sample_or_held() -> None:
     weights = BootstrapWeights(TARGET, seed=3)
     rows = block(0, 1000, weight=np.linspace(0.5, 2, 1000))
-    inside, held = weights.rows(rows, 2), weights.held_rows(rows, 2)
+    inside, held = weights.rows(rows, 2), weights.held_out_rows(rows, 2)
     assert ((inside.count > 0) != (held.count > 0)).all()
     assert held.weight[held.count > 0].tolist() == rows.weight[held.count > 0].tolist()  # type: ignore[index]
 
@@ -69,7 +69,7 @@ def test_rows_weigh_nothing_in_the_model_of_their_fold() -> None:
     held = np.array([0, 1, 1, 255], np.uint8)
     weights = OwnWeights(TARGET)
     assert weights.rows(block(0, 4, held=held), 1).weight.tolist() == [1, 0, 0, 1]
-    assert weights.held_rows(block(0, 4, held=held), 1).weight.tolist() == [0, 1, 1, 0]
+    assert weights.held_out_rows(block(0, 4, held=held), 1).weight.tolist() == [0, 1, 1, 0]
 
 
 def test_each_model_may_have_its_own_weights() -> None:

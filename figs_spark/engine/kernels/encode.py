@@ -10,12 +10,13 @@ from figs_spark.engine.kernels import jit
 
 
 @jit.compiled
-def encode(table, edges, starts, values, exact, codes, strangers):
+def encode(table, bins, codes, strangers):
     """Bin codes by binary search; counts the values that an exactly binned feature has no bin for.
 
     The rows of a batch go down the search together: no branch depends on the data, so the
     processor never guesses wrong, and one step of all rows is one vector operation.
     """
+    edges, starts, values, exact = bins.edges, bins.starts, bins.values, bins.exact
     batch = 64
     v = np.zeros(batch)
     at = np.zeros(batch, dtype=np.int32)
@@ -43,12 +44,14 @@ def encode(table, edges, starts, values, exact, codes, strangers):
                         strangers[j] += 1
 
 
-def encode_plain(table, edges, starts, values, exact, codes, strangers):
+def encode_plain(table, bins, codes, strangers):
+    """The same in NumPy."""
     for j in range(table.shape[1]):
         column = table[:, j]
-        cuts = edges[starts[j] : starts[j + 1]]
-        found = np.searchsorted(cuts, column, "left")
+        start, stop = bins.starts[j], bins.starts[j + 1]
+        cuts = bins.edges[start:stop]
+        places = np.searchsorted(cuts, column, "left")
         missing = np.isnan(column)
-        codes[:, j] = np.where(missing, len(cuts) + 1, found)
-        if exact[j]:
-            strangers[j] += np.sum((values[starts[j] + j + found] != column) & ~missing)
+        codes[:, j] = np.where(missing, len(cuts) + 1, places)
+        if bins.exact[j]:
+            strangers[j] += np.sum((bins.values[start + j + places] != column) & ~missing)

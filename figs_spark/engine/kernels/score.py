@@ -10,11 +10,13 @@ from figs_spark.engine.kernels import jit
 
 
 @jit.compiled
-def score(
-    table, member_roots, roots, feature, threshold, listed_start, listed, listed_left,
-    missing_left, left, right, value, scores,
-):  # fmt: skip
+def score(table, trees, scores):
     """The score of every member of an ensemble for every row: leaf values, added up."""
+    member_roots, roots, feature, threshold = (
+        trees.member_roots, trees.roots, trees.feature, trees.threshold,
+    )  # fmt: skip
+    listed_start, listed, listed_left = trees.listed_start, trees.listed, trees.listed_left
+    missing_left, left, right, value = trees.missing_left, trees.left, trees.right, trees.value
     for i in range(table.shape[0]):
         for m in range(len(member_roots) - 1):
             for k in range(member_roots[m], member_roots[m + 1]):
@@ -35,23 +37,21 @@ def score(
                     scores[i, m, c] += value[node, c]
 
 
-def score_plain(
-    table, member_roots, roots, feature, threshold, listed_start, listed, listed_left,
-    missing_left, left, right, value, scores,
-):  # fmt: skip
-    for m in range(len(member_roots) - 1):
-        for root in roots[member_roots[m] : member_roots[m + 1]]:
+def score_plain(table, trees, scores):
+    """The same in NumPy."""
+    for m in range(len(trees.member_roots) - 1):
+        for root in trees.roots[trees.member_roots[m] : trees.member_roots[m + 1]]:
             pending = [(root, np.arange(len(table)))]
             while pending:
                 node, rows = pending.pop()
-                if left[node] < 0:
-                    scores[rows, m] += value[node]
+                if trees.left[node] < 0:
+                    scores[rows, m] += trees.value[node]
                     continue
-                v = table[rows, feature[node]]
-                if np.isnan(threshold[node]):
-                    known = listed[listed_start[node] : listed_start[node + 1]]
-                    side = np.isin(v, known) == bool(listed_left[node])
+                v = table[rows, trees.feature[node]]
+                if np.isnan(trees.threshold[node]):
+                    known = trees.listed[trees.listed_start[node] : trees.listed_start[node + 1]]
+                    side = np.isin(v, known) == bool(trees.listed_left[node])
                 else:
-                    side = v <= threshold[node]
-                side = np.where(np.isnan(v), missing_left[node] != 0, side)
-                pending += [(left[node], rows[side]), (right[node], rows[~side])]
+                    side = v <= trees.threshold[node]
+                side = np.where(np.isnan(v), trees.missing_left[node] != 0, side)
+                pending += [(trees.left[node], rows[side]), (trees.right[node], rows[~side])]

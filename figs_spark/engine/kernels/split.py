@@ -2,7 +2,7 @@
 
     gain = GL^2/WL + GR^2/WR - G^2/W      G = sum w r,  W = sum w
 
-summed over the outputs. The left side of a cut is a running sum over the bins of its feature; where
+summed over the outputs. The left side of a cut is a running sum over the bins of its feature. If
 the leaf has missing values, they are tried on either side. The shapes are those of `histograms`.
 """
 
@@ -16,20 +16,20 @@ from figs_spark.engine.kernels import jit
 
 
 @jit.compiled
-def best_cuts(histograms, offsets, outputs, min_rows, min_weight, empty, tie, tops, cuts):
-    """Of each histogram the largest gain of a cut, and the first cut that gains as much: 2 * bin
-    with missing values on the left, 2 * bin + 1 on the right. -inf where no cut is valid."""
+def best_cuts(histograms, offsets, outputs, limits, tops, cuts):
+    """The largest gain of a cut of each histogram, and the first cut that gains as much: 2 * bin
+    with missing values on the left, 2 * bin + 1 on the right. -inf if no cut is valid."""
     gains = np.zeros(2 * histograms.shape[1])
     for k in range(histograms.shape[0]):
         gains[:] = -np.inf
-        _gains(histograms[k], offsets, outputs, min_rows, min_weight, empty, gains)
+        _gains(histograms[k], offsets, outputs, limits, gains)
         tops[k] = gains.max()
-        while gains[cuts[k]] < tops[k] - tie:
+        while gains[cuts[k]] < tops[k] - limits.tie:
             cuts[k] += 1
 
 
 @jit.compiled
-def _gains(histogram, offsets, outputs, min_rows, min_weight, empty, gains):
+def _gains(histogram, offsets, outputs, limits, gains):
     weight, rows = outputs, histogram.shape[1] - 1
     total = np.zeros(histogram.shape[1])
     for b in range(np.int64(offsets[1])):
@@ -52,9 +52,9 @@ def _gains(histogram, offsets, outputs, min_rows, min_weight, empty, gains):
                 n = left[rows] + with_missing * histogram[last, rows]
                 w = left[weight] + with_missing * histogram[last, weight]
                 lighter = min(w, total[weight] - w)
-                if min(n, total[rows] - n) < min_rows - 0.5:
+                if min(n, total[rows] - n) < limits.min_rows - 0.5:
                     continue
-                if lighter < min_weight or lighter <= empty:
+                if lighter < limits.min_weight or lighter <= limits.empty:
                     continue
                 gain = -score
                 for c in range(outputs):
@@ -64,14 +64,15 @@ def _gains(histogram, offsets, outputs, min_rows, min_weight, empty, gains):
                 gains[2 * b + side] = gain
 
 
-def best_cuts_plain(histograms, offsets, outputs, min_rows, min_weight, empty, tie, tops, cuts):
+def best_cuts_plain(histograms, offsets, outputs, limits, tops, cuts):
+    """The same in NumPy."""
     for k, histogram in enumerate(histograms):
-        gains = _gains_plain(histogram, offsets, outputs, min_rows, min_weight, empty)
+        gains = _gains_plain(histogram, offsets, outputs, limits)
         tops[k] = gains.max()
-        cuts[k] = np.argmax(gains >= tops[k] - tie)
+        cuts[k] = np.argmax(gains >= tops[k] - limits.tie)
 
 
-def _gains_plain(histogram, offsets, outputs, min_rows, min_weight, empty):
+def _gains_plain(histogram, offsets, outputs, limits):
     starts, last = offsets[:-1].astype(np.intp), offsets[1:].astype(np.intp) - 1
     feature = np.repeat(np.arange(len(starts)), last + 1 - starts)
     total, missing = histogram[: last[0] + 1].sum(axis=0), histogram[last]
@@ -85,8 +86,8 @@ def _gains_plain(histogram, offsets, outputs, min_rows, min_weight, empty):
         left = running if side else running + missing[feature]
         right = total - left
         lighter = np.minimum(left[:, outputs], right[:, outputs])
-        valid = np.minimum(left[:, -1], right[:, -1]) >= min_rows - 0.5
-        valid &= used & (lighter >= min_weight) & (lighter > empty)
+        valid = np.minimum(left[:, -1], right[:, -1]) >= limits.min_rows - 0.5
+        valid &= used & (lighter >= limits.min_weight) & (lighter > limits.empty)
         if not side:
             valid &= missing[feature, -1] > 0
         gain = _scores(left[valid], outputs) + _scores(right[valid], outputs)

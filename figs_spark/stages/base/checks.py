@@ -12,8 +12,7 @@ from pyspark.sql.types import BooleanType
 
 from figs_spark.dataframes.columns import column, field, numeric_field
 from figs_spark.engine.bins import TooManyCategories
-from figs_spark.engine.blocks import Target
-from figs_spark.engine.packing import Table
+from figs_spark.engine.table import Table, Target
 from figs_spark.stages.base.inputs import Inputs, check_outputs, read_inputs, training_column
 from figs_spark.stages.params.values import class_weight
 from figs_spark.treesum import Feature

@@ -14,7 +14,7 @@ from pyspark.ml.param import Params
 from pyspark.sql import DataFrame
 from tqdm.auto import tqdm
 
-from figs_spark.engine.grower import Settings
+from figs_spark.engine.grower import GrowthRules
 from figs_spark.engine.training import Plan
 from figs_spark.stages.base.checks import Checked
 from figs_spark.stages.base.persistence import Persistent
@@ -34,7 +34,7 @@ class Growing(DeclaredParams, Persistent, Estimator[Any]):
     def _plan(self, checked: Checked) -> Plan:
         get = self.getOrDefault
         strategy, features = get("featureSubsetStrategy"), len(checked.table.features)
-        settings = Settings(
+        rules = GrowthRules(
             max_splits=get("maxSplits"),
             max_trees=get("maxTrees"),
             max_depth=get("maxDepth"),
@@ -44,7 +44,7 @@ class Growing(DeclaredParams, Persistent, Estimator[Any]):
             features_per_step=features_per_step(strategy, features, self._auto_subset),
             seed=get("seed"),
         )
-        return Plan(settings, get("mode"), get("maxBins"), get("workDir"))
+        return Plan(rules, get("mode"), get("maxBins"), get("workDir"))
 
 
 class NestedSizes(Growing):

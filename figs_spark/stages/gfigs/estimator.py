@@ -54,12 +54,12 @@ class GFIGSEstimator(NestedSizes):
         table, effective = weighted_table(prepared, self)
         largest = self._largest()
         plan = self._plan(prepared.checked)
-        plan = replace(plan, settings=replace(plan.settings, max_splits=largest))
+        plan = replace(plan, rules=replace(plan.rules, max_splits=largest))
         groups = prepared.groups
         members = 1 if self.getOrDefault("weighting") == POOLED else len(groups)
         with progress_bar(self.getOrDefault("verbose"), None) as step:
-            trained = train(table, plan, range(members), step)
-        models = [fit.model for fit in trained] * (len(groups) // members)
+            trained = train(table, plan, members, progress=step)
+        models = trained.models * (len(groups) // members)
         return dict(zip(groups, zip(models, effective, strict=True), strict=True))
 
     def _model(self, prepared: Prepared, grown: Grown) -> GroupedModel:

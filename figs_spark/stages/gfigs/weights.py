@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from figs_spark.dataframes.columns import column, field
-from figs_spark.engine.packing import Table
+from figs_spark.engine.table import Table
 from figs_spark.stages.base.checks import Checked, check
 from figs_spark.stages.base.inputs import packed_column, read_inputs
 from figs_spark.stages.gfigs.groups import (
