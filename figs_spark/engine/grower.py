@@ -33,7 +33,7 @@ from typing import Protocol
 import numpy as np
 
 from figs_spark.engine.bins import Bins
-from figs_spark.engine.candidates import NEW_ROOT, CandidateHistograms
+from figs_spark.engine.candidates import NEW_ROOT, CandidateHistograms, histogram_room
 from figs_spark.engine.growing_trees import GrowingTrees
 from figs_spark.engine.histograms import Floats, Layout, Request, Sums
 from figs_spark.engine.kernels.records import CutLimits, Slots
@@ -80,7 +80,8 @@ def grow(
         passed = backend.accumulate([(growth.member, growth.request()) for growth in active])
         for growth, sums in zip(active, passed, strict=True):
             growth.absorb(sums)
-            growth.split()
+            if growth.ready:
+                growth.split()
         progress(len(active))
         active = [growth for growth in active if not growth.done]
     return [growth.model for growth in growths]
@@ -100,6 +101,8 @@ class Growth:
         self.steps = 0
         self.done = False
         self._best: dict[int, Cut | None] = {}  # by candidate
+        self._to_add_up = [NEW_ROOT]  # candidates whose histograms the next passes add up
+        self._choice = NEW_ROOT  # a candidate that is to be split and must be kept
         self._last = NEW_ROOT  # the node that the last step split, once there is one
         self._categorical = bins.categorical
         self._all_cuts = Cuts(layout, self._categorical)
@@ -119,30 +122,39 @@ class Growth:
     @property
     def histogram_bytes(self) -> int:
         """About what the histograms of one step take when the model is large."""
-        per_leaf = self._cuts.layout.size * self.layout.channels * 8
-        return per_leaf * (self.most_steps + 2)
+        layout = self._cuts.layout
+        leaves = min(self.most_steps + 2, histogram_room(layout))
+        return layout.size * layout.channels * 8 * leaves
 
     # A greedy step
 
     def request(self) -> Request:
         """What the next pass adds up."""
-        slots = self._fresh_slots() if self._afresh else self.candidates.slots(self._last)
+        slots = self._fresh_slots() if self._to_add_up else self.candidates.slots(self._last)
         return Request(self._features, self._cuts.layout, self.trees.arrays(), slots)
 
+    @property
+    def ready(self) -> bool:
+        """Whether the best cut of every candidate is known."""
+        return not self._to_add_up
+
     def absorb(self, sums: Sums) -> None:
-        """Bring the histograms of all candidates up to date, and find the best cut of each."""
+        """Bring the histograms of candidates up to date, and find the best cut of each."""
         if not self.trees:
             self._begin(sums)
-        if self._afresh:
-            changed = self._open_candidates()
-            self.candidates.replace(changed, sums.full)
-            cuts = self._cuts.best(sums.full, self._limits)
-            self._best = dict(zip(changed, cuts, strict=True))
-            return
-        for candidate in self.candidates.update(self._last, sums):
-            (cut,) = self._cuts.best(self.candidates[candidate][None], self._limits)
-            self._best[candidate] = cut
-        self._best = {c: cut for c, cut in self._best.items() if c in self.candidates}
+        if self._to_add_up:
+            fresh, self._to_add_up = self._to_add_up[: self._room], self._to_add_up[self._room :]
+            self.candidates.put(fresh, sums.full)
+            self._best |= zip(fresh, self._cuts.best(sums.full, self._limits), strict=True)
+        else:
+            changed = self.candidates.update(self._last, sums)
+            for candidate in changed:
+                (cut,) = self._cuts.best(self.candidates[candidate][None], self._limits)
+                self._best[candidate] = cut
+            self._best = {c: cut for c, cut in self._best.items() if self._may_split(c)}
+            self._to_add_up = self._changed_and_dropped(changed)
+        gains = {c: cut.gain for c, cut in self._best.items() if cut}
+        self.candidates.keep_best(gains | {self._choice: math.inf}, self._room)
 
     def split(self) -> None:
         """Make the best split of all candidates, or be done."""
@@ -151,6 +163,9 @@ class Growth:
             self._widen_or_stop()
             return
         candidate, cut = choice
+        if candidate not in self.candidates:
+            self._choice, self._to_add_up = candidate, [candidate]
+            return
         best = self._cuts.split(self.candidates[candidate], cut)
         self._best.pop(candidate)
         self._divide(self._plant() if candidate == NEW_ROOT else candidate, best)
@@ -158,6 +173,8 @@ class Growth:
         limit = self.rules.max_splits
         self.done = limit is not None and self.steps >= limit
         self._draw_features(self.rules.features_per_step)
+        if self.rules.features_per_step is not None:
+            self._start_afresh()
 
     def _choose(self) -> tuple[int, Cut] | None:
         """The candidate with the largest gain; of equal ones the first by tree and leaf."""
@@ -224,15 +241,20 @@ class Growth:
         )
 
     @property
-    def _afresh(self) -> bool:
-        """Whether the histograms of this step are added up from all rows."""
-        return not self.trees or self.rules.features_per_step is not None
+    def _room(self) -> int:
+        return histogram_room(self._cuts.layout)
+
+    def _changed_and_dropped(self, changed: Sequence[int]) -> list[int]:
+        """The candidates in other trees than the last split whose histograms were dropped."""
+        nodes, grown = self.trees.nodes, self.trees.nodes[self._last].tree
+        others = (c for c in self._best if c != NEW_ROOT and nodes[c].tree != grown)
+        return [c for c in others if c not in changed]
 
     def _fresh_slots(self) -> Slots:
-        """A slot for each candidate."""
+        """A slot for each candidate to add up, as many as there is room for."""
         full, none = (np.full(len(self.trees.nodes), -1, np.int32) for _ in range(2))
         root = -1
-        for slot, candidate in enumerate(self._open_candidates()):
+        for slot, candidate in enumerate(self._to_add_up[: self._room]):
             if candidate == NEW_ROOT:
                 root = slot
             else:
@@ -245,6 +267,14 @@ class Growth:
             self.done = True
         else:
             self._draw_features(2 * len(self._features))
+            self._start_afresh()
+
+    def _start_afresh(self) -> None:
+        """Other features than before: nothing that was added up is of use."""
+        self.candidates.clear()
+        self._best = {}
+        self._to_add_up = self._open_candidates()
+        self.done = self.done or not self._to_add_up
 
     def _draw_features(self, size: int | None) -> None:
         """The features that the next step may choose among, and their cuts."""

@@ -1,0 +1,105 @@
+"""What to train on: a DataFrame in the engine's form, and what its target is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pyspark.sql import DataFrame
+
+from figs_spark.engine.kernels.records import Floats
+from figs_spark.treesum import Feature
+from figs_spark.treesum.prediction import Outcome
+
+SMALL_ROWS = 200_000  # a table with no more rows is packed in the driver
+SAMPLE_ROWS = 100_000  # that the bins of a larger one are made from
+SAMPLE_VALUES = 1 << 24  # at most this many numbers of the source come to the driver
+BLOCK_BYTES = 4 << 20  # of the float64 table that a block is packed from
+
+
+@dataclass(frozen=True)
+class Target:
+    """What the target is, and how a block stores it.
+
+    Regression stores float64 minus `centre`, so that a large offset costs no precision.
+    Classification stores the class as one byte; two classes are one output, more are one-hot.
+    """
+
+    classes: int  # 0: regression
+    centre: float = 0.0
+
+    @property
+    def outcome(self) -> Outcome:
+        return Outcome(self.classes)
+
+    @property
+    def outputs(self) -> int:
+        return self.outcome.outputs
+
+    @property
+    def dtype(self) -> Any:
+        return np.uint8 if self.classes else np.float64
+
+    @property
+    def centres(self) -> Floats:
+        return np.full(self.outputs, self.centre)
+
+    def store(self, labels: Floats) -> NDArray[Any]:
+        return labels.astype(np.uint8) if self.classes else labels - self.centre
+
+    def matrix(self, stored: NDArray[Any]) -> Floats:
+        """As the kernel takes it, (rows, outputs)."""
+        if self.classes > 2:
+            return np.eye(self.classes)[stored]
+        return stored.astype(np.float64, copy=False).reshape(-1, 1)
+
+
+@dataclass(frozen=True)
+class Table:
+    """What the engine trains on.
+
+    `frame` has the columns x (array<double>, null or NaN is missing), y (double) and perhaps
+    w (double, > 0; or array<double>, each >= 0, one for each of `weights` models),
+    held (int, the model that does not train on the row, else 255),
+    id (bigint, what random weights are drawn by) and n (how many equal rows the row stands for).
+    A feature with categories () holds numbers that are categories: packing finds its values.
+    """
+
+    frame: DataFrame
+    features: tuple[Feature, ...]
+    target: Target
+    rows: int
+    partitions: int
+    mergeable: bool = True  # whether equal rows may become one; not if each is drawn by itself
+    weights: int = 0  # of a row, if each model has its own
+
+    @property
+    def weighted(self) -> bool:
+        return "w" in self.frame.columns
+
+    @property
+    def small(self) -> bool:
+        """Whether all rows may come to the driver as they are."""
+        return self.rows <= min(SMALL_ROWS, max(1, SAMPLE_VALUES // len(self.features)))
+
+    @property
+    def sample_rows(self) -> int:
+        """How many rows the bins are made from."""
+        if self.small:
+            return self.rows
+        return min(SAMPLE_ROWS, max(1, SAMPLE_VALUES // len(self.features)))
+
+    @property
+    def packed_bytes(self) -> int:
+        row = len(self.features) + (1 if self.target.classes else 8) + 8 * self.weights
+        return self.rows * row
+
+    @property
+    def block_rows(self) -> int:
+        return max(64, BLOCK_BYTES // (8 * len(self.features)))
+
+    @property
+    def block_bytes(self) -> int:
+        return self.block_rows * len(self.features)
