@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import random
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -92,6 +94,16 @@ def table_udf(predict: Callable[..., Floats], width: int) -> Callable[..., Colum
 def parallelism(spark: SparkSession) -> int:
     """How many tasks run at once: the partitions Spark gives to a plain range."""
     return max(1, spark.range(1 << 16).select(F.spark_partition_id()).distinct().count())
+
+
+def partition_number() -> int:
+    """The number of the partition that a task works on.
+
+    A Spark Connect server of another make may give its workers no TaskContext. Then any number that
+    tells the tasks apart will do: it orders rows and sums, and no result depends on it.
+    """
+    context = TaskContext.get()
+    return random.getrandbits(20) if context is None else context.partitionId()
 
 
 _frozen = False

@@ -16,7 +16,6 @@ from itertools import chain
 
 import numpy as np
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
 from figs_spark.dataframes import compat
@@ -227,7 +226,7 @@ def _add_partition(
     if first is None:
         return
     flat = work(chain([first], blocks))
-    part = TaskContext.get().partitionId()  # type: ignore[union-attr]
+    part = compat.partition_number()
     for at in range(0, len(flat), step):
         yield _slice(at // step, part, flat[at : at + step])
 

@@ -12,17 +12,17 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -32,6 +32,7 @@ from figs_spark.engine import blocks
 from figs_spark.engine.bins import Bins, make_bins
 from figs_spark.engine.blocks import Block
 from figs_spark.engine.histograms import Floats
+from figs_spark.engine.row_numbers import numbered_blocks, numbered_frame
 from figs_spark.engine.storage import stored
 from figs_spark.engine.table import Table, Target
 
@@ -98,13 +99,15 @@ def pack_here(table: Table, max_bins: int) -> tuple[Bins, list[Block]]:
     with compat.arrow_batches(table.frame.sparkSession, table.block_rows):
         arrow = compat.to_arrow(table.frame)
     matrix = to_table(arrow.column("x"), len(table.features))
+    labels = arrow.column("y").to_numpy()
+    _check_source(table, Reports({}, len(labels), float(labels.sum())))
     bins = make_bins(matrix, table.features, max_bins)
     packed = []
     for first in range(0, len(matrix), table.block_rows):
         stop = first + table.block_rows
         part = arrow.slice(first, table.block_rows)
         packed.append(_block(first, bins.encode(matrix[first:stop])[0], part, table.target))
-    return bins, packed
+    return bins, numbered_blocks(packed) if table.numbered else packed
 
 
 def collect_packed(table: Table, max_bins: int) -> tuple[Bins, list[Block]]:
@@ -113,11 +116,13 @@ def collect_packed(table: Table, max_bins: int) -> tuple[Bins, list[Block]]:
     while True:
         with compat.arrow_batches(table.frame.sparkSession, table.block_rows):
             arrow = compat.to_arrow(_packed_frame(table, bins))
-        unseen = _unseen(arrow)
-        if not unseen:
-            found = blocks.from_records(arrow.to_batches(), table.target)
-            return bins, sorted(found, key=lambda block: block.first)
-        bins = bins.widened(unseen, table.features, max_bins)
+        reports = _reports(arrow)
+        if not reports.unseen:
+            _check_source(table, reports)
+            packed = blocks.from_records(arrow.to_batches(), table.target)
+            in_order = sorted(packed, key=lambda block: block.first)
+            return bins, numbered_blocks(in_order) if table.numbered else in_order
+        bins = bins.widened(reports.unseen, table.features, max_bins)
 
 
 @contextmanager
@@ -126,17 +131,20 @@ def packed_on_cluster(
 ) -> Iterator[tuple[Bins, DataFrame]]:
     """Pack on the executors and keep the blocks there, in about as many partitions as cores."""
     bins, table = read_bins(table, max_bins)
+    if table.numbered:
+        table = replace(table, frame=numbered_frame(table.frame))
     with ExitStack() as kept:
         while True:
             with compat.arrow_batches(table.frame.sparkSession, table.block_rows):
                 plan = _packed_frame(table, bins, partitions)
                 frame = kept.enter_context(stored(plan, work_dir))
-                reports = compat.to_arrow(frame.select("report").where("report is not null"))
-            unseen = _unseen(reports)
-            if not unseen:
+                noted = compat.to_arrow(frame.select("report").where("report is not null"))
+            reports = _reports(noted)
+            if not reports.unseen:
                 break
             kept.close()
-            bins = bins.widened(unseen, table.features, max_bins)
+            bins = bins.widened(reports.unseen, table.features, max_bins)
+        _check_source(table, reports)
         yield bins, frame
 
 
@@ -152,32 +160,66 @@ def _packed_frame(table: Table, bins: Bins, partitions: int | None = None) -> Da
     return frame
 
 
-def _unseen(reports: pa.Table) -> dict[int, Floats]:
-    """The values that the partitions found no bin for, by feature."""
+@dataclass(frozen=True)
+class Reports:
+    """What the partitions noted while they packed."""
+
+    unseen: dict[int, Floats]  # values without a bin, by feature
+    rows: float
+    label_sum: float
+
+
+def _reports(noted: pa.Table) -> Reports:
     unseen: dict[int, Floats] = {}
-    for report in reports.column("report").drop_null().to_pylist():
-        for j, values in json.loads(report).items():
+    reports = [json.loads(text) for text in noted.column("report").drop_null().to_pylist()]
+    for report in reports:
+        for j, values in report["unseen"].items():
             known = unseen.get(int(j), np.zeros(0))
             unseen[int(j)] = _few(np.union1d(known, np.array(values, dtype=np.float64)))
-    return unseen
+    rows, label_sum = (math.fsum(report[name] for report in reports) for name in ("rows", "sum"))
+    return Reports(unseen, rows, label_sum)
+
+
+def _check_source(table: Table, reports: Reports) -> None:
+    """The rows that were packed must be those that were checked."""
+    rows, label_sum = table.rows, table.label_sum
+    problem = ""
+    if round(reports.rows) != rows:
+        problem = f"{rows:,} rows were checked and {reports.rows:,.0f} were packed"
+    elif label_sum is not None and not math.isclose(
+        reports.label_sum, label_sum, rel_tol=1e-6, abs_tol=1e-6 * max(1.0, abs(label_sum))
+    ):
+        problem = f"the labels added up to {label_sum:g} and now to {reports.label_sum:g}"
+    if problem:
+        raise ValueError(
+            f"The DataFrame gives other rows when it is read again: {problem}. Write it to a table "
+            f"before the fit, and keep random functions such as rand() out of its plan."
+        )
 
 
 def _pack_partition(
     batches: Iterator[pa.RecordBatch], bins: Bins, target: Target, fit: str
 ) -> Iterator[pa.RecordBatch]:
     compat.spare_garbage_collection()
-    first = TaskContext.get().partitionId() << 40  # type: ignore[union-attr]
+    first = compat.partition_number() << 40
     unseen: dict[int, Floats] = {}
+    rows = label_sum = 0.0
     for batch in batches:
         if batch.num_rows == 0:
             continue
         codes, strangers = bins.encode(to_table(batch.column("x"), len(bins.features)))
         for j, values in strangers.items():
             unseen[j] = _few(np.union1d(unseen.get(j, np.zeros(0)), values))
-        yield blocks.to_record(_block(first, codes, batch, target))
+        block = _block(first, codes, batch, target)
+        yield blocks.to_record(block)
+        times = np.ones(batch.num_rows) if block.count is None else block.count
+        rows += float(times.sum())
+        label_sum += float(times @ batch.column("y").to_numpy(zero_copy_only=False))
         first += batch.num_rows
-    if first & ((1 << 40) - 1):
-        yield blocks.report_record(json.dumps({j: v.tolist() for j, v in unseen.items()}))
+    if rows:
+        without_bin = {j: v.tolist() for j, v in unseen.items()}
+        report = {"unseen": without_bin, "rows": rows, "sum": label_sum}
+        yield blocks.report_record(json.dumps(report))
 
 
 def _few(values: Floats) -> Floats:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from figs_spark.engine.kernels.records import Floats
 from figs_spark.treesum import Feature
@@ -74,6 +75,14 @@ class Table:
     partitions: int
     mergeable: bool = True  # whether equal rows may become one; not if each is drawn by itself
     weights: int = 0  # of a row, if each model has its own
+    label_sum: float | None = None  # as it was checked; None: not compared
+    numbered: bool = False  # whether equal rows need numbers that tell them apart
+
+    def with_content_ids(self) -> Table:
+        """With numbers by content for rows that have no id, to draw random weights by."""
+        hashed = [name for name in ("x", "y", "w") if name in self.frame.columns]
+        frame = self.frame.withColumn("id", F.xxhash64(*hashed))
+        return replace(self, frame=frame, numbered=True)
 
     @property
     def weighted(self) -> bool:

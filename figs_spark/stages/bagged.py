@@ -217,12 +217,14 @@ class BaggedEstimator(Growing):
         return model
 
     def _checked(self, dataset: DataFrame) -> Checked:
-        extra = {}
-        if name := self.getOrDefault("idCol"):
+        """The rows, each with a number that its samples are drawn by: by `idCol`, or by content."""
+        name, extra = self.getOrDefault("idCol"), {}
+        if name is not None:
             field(dataset, name, "idCol")
             extra["id"] = F.xxhash64(column(name))
         checked = check(dataset, self, self._classification, **extra)
-        return replace(checked, table=replace(checked.table, mergeable=False))
+        table = replace(checked.table, mergeable=False)
+        return replace(checked, table=table if name is not None else table.with_content_ids())
 
 
 def sampling(stage: Any, target: Target) -> BootstrapWeights:

@@ -71,7 +71,7 @@ def stability(
             f"{table.target.classes or 'no'} classes. Use flip=() and bootstrap=True."
         )
     perturbations = [Perturbation(), *(p for p in kinds.values() for _ in range(repeats))]
-    table = replace(table, mergeable=False)
+    table = replace(table, mergeable=False).with_content_ids()
     weights = PerturbedWeights(table.target, tuple(perturbations), len(sizes), seed)
     with progress_bar(estimator.getOrDefault("verbose"), None) as step:
         members = len(perturbations) * len(sizes)

@@ -26,7 +26,7 @@ def far_folder(spark: SparkSession, tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def data(spark: SparkSession) -> DataFrame:
-    return spark.range(400).selectExpr("cast(id % 7 as double) x", "cast((id % 7) * (id % 7) as double) label")
+    return spark.range(400).selectExpr("double(id % 7) x", "double(pow(id % 7, 2)) label")
 
 
 def regressor(work_dir: str) -> FIGSRegressor:
