@@ -37,9 +37,7 @@ def main() -> int:
         if (prepare is None or prepare()) and (home := find()):
             print(home)
             return 0
-    say(
-        f"no Java runtime >= {OLDEST} was found, and none could be installed. Run\n\n    {advice()}\n"
-    )
+    say(f"no Java runtime >= {OLDEST} was found or could be installed. Run\n\n    {advice()}\n")
     return 1
 
 

@@ -33,7 +33,7 @@ class Holdout:
     column: str | None = key(None, "column that says which part a row is in; replaces fractions")
     validation: list[str] = key(["validation"], "values of that column for validation rows")
     test: list[str] = key(["test"], "values of that column for test rows; all other rows train")
-    seed: int = key(0, "another seed puts other rows in each part")
+    seed: int = key(0, "seed of the fractions; another seed chooses other rows")
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ class Evaluate(Input):
 
     model: str | None = key(None, "folder that train wrote; needed if the input has no scores")
     part: Literal["all", "train", "validation", "test"] = key(
-        "all", "rows to use: all of the input, or one part as train divided them (needs model)"
+        "all", "rows to use: all, or one of the parts that train divided them into (needs model)"
     )
     label: str | None = key(None, "column with the true outcome; default: the label of the model")
     score: str = key("probability", "column with the probability of class 1, or the prediction")
@@ -54,10 +54,14 @@ class Evaluate(Input):
         "auto", "what is predicted; auto: as the model does, or two classes"
     )
     weight: str | None = key(None, "column with row weights")
-    groups: list[str] = key([], "columns; the tables then also show each of their values")
-    sensitivities: list[float] = key(list(SENSITIVITIES), "of the operating points", low=0, high=1)
-    threshold: float | None = key(None, "for the summary; default: that of the model, or 0.5")
-    bins: int = key(10, "of the calibration table", low=1)
+    groups: list[str] = key([], "columns whose groups are also evaluated one by one")
+    sensitivities: list[float] = key(
+        list(SENSITIVITIES), "sensitivities of the operating points", low=0, high=1
+    )
+    threshold: float | None = key(
+        None, "threshold of the summary; default: that of the model, or 0.5"
+    )
+    bins: int = key(10, "bins of the calibration table", low=1)
     plots: bool = key(True, "also draw pictures; needs matplotlib")
     output: str | None = key(None, "folder for tables and pictures")
 

@@ -32,7 +32,9 @@ class Size:
         "fixed: maxSplits; validation: least loss on validation rows; by cross-validation: best "
         "(least loss), smallest (fewest splits within one standard error of it) or bic",
     )
-    folds: int = key(5, "of the cross-validation; each split.group stays together", low=2, high=250)
+    folds: int = key(
+        5, "folds of the cross-validation; a split.group stays in one", low=2, high=250
+    )
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Operating:
 
     sensitivity: float | None = key(
         None,
-        "best specificity with at least this sensitivity, on validation rows",
+        "choose the threshold with at least this sensitivity on validation rows",
         low=0,
         high=1,
     )

@@ -18,7 +18,7 @@ class MakeRegistry:
     """Generate a trauma registry whose true risk is known, as Parquet."""
 
     rows: int = key(100_000, "number of patients", low=1)
-    seed: int = key(0, "another seed gives other patients")
+    seed: int = key(0, "seed; another seed gives other patients")
     partitions: int | None = key(None, "files to write; default: one per core", low=1)
     withRisk: bool = key(True, "add the column true_risk; it is not a feature")
     output: str | None = key(None, "folder for the Parquet files")

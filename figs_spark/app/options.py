@@ -61,7 +61,7 @@ def _parser(cls: type[Any], prog: str) -> argparse.ArgumentParser:
 
 
 def _add(keys: Any, declared: Key, default: Any) -> None:
-    shown = "" if default in (None, "", [], {}) else f" ({_shown(default)})"
+    shown = "" if default in (None, "", [], {}) else f" (default: {_shown(default)})"
     text = declared.text.replace("%", "%%") + shown.replace("%", "%%")
     extra: dict[str, Any] = {"metavar": declared.name.rpartition(".")[2].upper()}
     if declared.choices:

@@ -40,17 +40,21 @@ class Score(Input):
 
     model: str | None = key(None, "folder that train or model.save wrote")
     keep: list[str] | None = key(None, "columns of the input to keep; default: all")
-    predictionCol: str = key("prediction", "output: the predicted class or amount")
-    probabilityCol: str = key("probability", "output: of class 1, or of each class; '': none")
-    contributionsCol: str = key("contributions", "output: what each tree adds; '': none")
-    rulesCol: str = key("", "output: the conditions that the row meets, by tree; '': none")
+    predictionCol: str = key("prediction", "output column: the predicted class or amount; '': none")
+    probabilityCol: str = key(
+        "probability", "output column: of class 1, or of each class; '': none"
+    )
+    contributionsCol: str = key("contributions", "output column: what each tree adds; '': none")
+    rulesCol: str = key("", "output column: for each tree the conditions that the row meets")
     output: str | None = key(None, "folder for the scored table")
-    outputFormat: FileFormat = key("parquet", "of the output; csv holds lists as JSON")
+    outputFormat: FileFormat = key("parquet", "format of the output; csv holds lists as JSON")
     stream: bool = key(False, "score files as they arrive, instead of one table once")
     schema: str | None = key(
-        None, "of a stream, such as 'age INT, sex STRING'; default: the files'"
+        None, "columns of a stream: 'age INT, sex STRING'; default: as in the files"
     )
-    trigger: str = key("availableNow", "of a stream: availableNow (then it ends) or '10 seconds'")
+    trigger: str = key(
+        "availableNow", "when to score: availableNow (once, then end) or '10 seconds'"
+    )
     checkpoint: str | None = key(None, "folder for a stream's progress; default: OUTPUT_checkpoint")
 
 

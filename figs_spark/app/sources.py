@@ -26,7 +26,7 @@ class Input:
     """The keys of a job that reads a table."""
 
     input: str | None = key(None, "path or name of the table to read")
-    format: Format = key("auto", "of the input; auto: from the path and what is there")
+    format: Format = key("auto", "format of the input; auto: what the path looks like")
     options: dict[str, Any] = key({}, "options of Spark's reader, such as {delimiter: ';'}")
     where: str | None = key(None, "SQL condition; only rows that meet it are used")
 
