@@ -1,11 +1,11 @@
-"""Print the home of a Java runtime that Spark can start on; install one where there is none.
+"""Print the home of a Java runtime that Spark can use; install one if there is none.
 
     JAVA_HOME=$(.venv/bin/python conf/java_home.py)
 
-Looked for in this order: $JAVA_HOME, `java` on the PATH, the folders where packages put it, and
-`.jdk/` in this checkout. If none of them serves, in this order: the distribution's package (as
-root, or by sudo where it asks for no password), a download into `.jdk/` by install-jdk, and at
-last a message with the command to run. stdout carries the path alone, all else goes to stderr.
+It looks at $JAVA_HOME, `java` on the PATH, the folders where packages install Java, and `.jdk/` in
+this checkout. If none of them works, it tries the package of the distribution (as root, or by sudo
+if that asks for no password), then a download into `.jdk/` by install-jdk. If all of this fails, a
+message says which command to run. stdout has the path only, all messages go to stderr.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DOWNLOADS = Path(__file__).resolve().parent.parent / ".jdk"
 INSTALLED = ("/usr/lib/jvm", "/Library/Java/JavaVirtualMachines", "/opt/homebrew/opt")
 LAYOUTS = ("*/bin/java", "*/Contents/Home/bin/java")
 
-# Spark 4 starts Java with this module, which runtimes that are too old or cut down lack.
+# Spark 4 starts Java with this module. Old or reduced runtimes do not have it.
 PROBE = ("--add-modules=jdk.incubator.vector", "-XshowSettings:properties", "-version")
 
 PACKAGES = {
@@ -37,7 +37,7 @@ def main() -> int:
         if (prepare is None or prepare()) and (home := find()):
             print(home)
             return 0
-    say(f"no Java runtime >= {OLDEST} was found, none could be installed. Run\n\n    {advice()}\n")
+    say(f"no Java runtime >= {OLDEST} was found or could be installed. Run\n\n    {advice()}\n")
     return 1
 
 
@@ -46,8 +46,8 @@ def find() -> Path | None:
 
 
 def candidates() -> Iterator[Path]:
-    if given := os.environ.get("JAVA_HOME"):
-        yield Path(given, "bin", "java")
+    if home := os.environ.get("JAVA_HOME"):
+        yield Path(home, "bin", "java")
     if on_path := shutil.which("java"):
         yield Path(on_path)
     for folder in (*INSTALLED, DOWNLOADS):
@@ -56,14 +56,14 @@ def candidates() -> Iterator[Path]:
 
 
 def home_of(java: Path) -> Path | None:
-    """The home of this `java`, or None where Spark could not start on it."""
+    """The home of this `java`, or None if Spark cannot use it."""
     try:
         probe = subprocess.run([java, *PROBE], capture_output=True, text=True)
     except OSError:
         return None
     settings = dict(re.findall(r"^ *(java\.\S+) = (.+)$", probe.stderr, re.MULTILINE))
     if probe.returncode or int(settings["java.specification.version"].split(".")[0]) < OLDEST:
-        say(f"{java} does not serve: Spark needs Java >= {OLDEST} with jdk.incubator.vector")
+        say(f"{java} cannot be used: Spark needs Java >= {OLDEST} with jdk.incubator.vector")
         return None
     return Path(settings["java.home"])
 
@@ -83,7 +83,7 @@ def package_manager() -> str | None:
 
 
 def root_prefix() -> tuple[str, ...] | None:
-    """What to put before a command that root must run; None where we may not become root."""
+    """What to put before a command that root must run; None if we cannot become root."""
     if os.geteuid() == 0:
         return ()
     if shutil.which("sudo") and run("sudo", "-n", "true"):
@@ -108,7 +108,7 @@ def advice() -> str:
 
 
 def run(*command: str) -> bool:
-    """Run a command that asks no questions, its output on stderr; did it succeed?"""
+    """Run a command without input, its output on stderr; whether it succeeded."""
     say("running " + " ".join(command))
     return subprocess.run(command, stdin=subprocess.DEVNULL, stdout=sys.stderr).returncode == 0
 

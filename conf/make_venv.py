@@ -1,9 +1,9 @@
-"""Make a virtual environment that has pip, also on a Python that comes without ensurepip.
+"""Make a virtual environment with pip, even if Python has no ensurepip.
 
     python3 conf/make_venv.py .venv
 
-Debian and Ubuntu keep ensurepip in a package of its own (python3-venv); there the wheel of pip is
-fetched from PyPI and installs itself.
+On Debian and Ubuntu ensurepip is in a separate package (python3-venv). If it is missing, the wheel
+of pip is fetched from PyPI and installs itself.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ def main(folder: Path) -> None:
 def fetch_pip(folder: Path) -> Path:
     files = json.loads(read(PIP))["urls"]
     entry = next(file for file in files if file["packagetype"] == "bdist_wheel")
-    url = urljoin(PIP, entry["url"])  # mirrors answer with a relative one
+    url = urljoin(PIP, entry["url"])  # a mirror may give a relative one
     content = read(url)
     if hashlib.sha256(content).hexdigest() != entry["digests"]["sha256"]:
-        sys.exit(f"make_venv: {url} was damaged on the way; try again")
+        sys.exit(f"make_venv: {url} was damaged during the download; try again")
     wheel = folder / entry["filename"]
     wheel.write_bytes(content)
     return wheel

@@ -1,25 +1,25 @@
-"""A generated paediatric trauma registry whose truth is known.
+"""A generated paediatric trauma registry whose true risk is known.
 
 Each row is one child brought to hospital after an injury, and `intervention` says whether the
-child needed an urgent one (about 4% did). The risk of it is a sum of steps on the probability
-scale, which is the family of functions FIGS fits, and `TRUTH` states those steps as data:
+child needed an urgent intervention (about 4% did). Its risk is a sum of steps on the probability
+scale, the family of functions that FIGS fits. `TRUTH` lists these steps:
 
     true_risk    = min(1, BASELINE_RISK + sum of effect.risk over the effects whose rule holds)
     intervention = 1 with probability true_risk
 
-What makes it like a registry:
-- Rules read the columns as recorded, so a model can reach the true risk. A missing value fulfils
-  no rule, except that a missing `gcs_total` counts as a low one: those children came intubated.
-- One effect is an interaction: loss of consciousness and repeated vomiting matter together only.
-- Some effects hold in one `age_group` only, the children under two years or those of two and over.
-- Values are missing for a reason: infants cannot report a headache, a low blood pressure is
-  rarely left out, and site F measures the blood pressure of few children.
-- `site`, `sex`, the vital signs apart from `systolic_bp` and the time of arrival carry no effect.
+It resembles a real registry:
+- Rules use the columns as recorded, so a model can reach the true risk. A missing value meets no
+  rule, with one exception: a missing `gcs_total` counts as a low one (the child was intubated).
+- One effect is an interaction: loss of consciousness and repeated vomiting matter only together.
+- Some effects hold in one `age_group` only: children under two years, or children of two and over.
+- Values are missing for a reason: infants cannot report a headache, a low blood pressure is almost
+  always recorded, and site F measures the blood pressure of few children.
+- `site`, `sex`, the time of arrival and the vital signs other than `systolic_bp` have no effect.
 
 The generator is a chain of Column expressions over `spark.range`. Every value is drawn from a hash
-of (seed, patient_id, name of the draw), so a row depends on neither the partitioning nor the number
-of rows, and the same code runs on classic Spark and on Spark Connect, for 100 rows or 100 million.
-The expressions stay small for speed: Java interprets a generated method of more than 8,000 bytes.
+of (seed, patient_id, name of the draw), so a row depends neither on the partitioning nor on the
+number of rows. The same code runs on classic Spark and on Spark Connect, for 100 rows or 100
+million. The expressions stay small for speed: Java does not compile methods of over 8,000 bytes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Draw = Callable[[str], Column]
 
 @dataclass(frozen=True)
 class Effect:
-    """A step of the true risk: `risk` is added where `rule`, in SQL, holds for the age group."""
+    """A step of the true risk: `risk` is added if `rule`, in SQL, holds, and in this age group."""
 
     rule: str
     risk: float
@@ -112,7 +112,7 @@ def trauma_registry(
 ) -> DataFrame:
     """The registry: `patient_id`, `site`, `age_group`, the `FEATURES` and `intervention` (0 or 1).
 
-    `with_risk` adds `true_risk`. Ranking by it gives the best AUC a model can hope for.
+    `with_risk` adds `true_risk`. Its AUC is the best that a model can reach.
     """
     draw = partial(_uniform, seed)
     patients = spark.range(0, rows, 1, partitions).withColumnRenamed("id", "patient_id")
@@ -162,7 +162,7 @@ def _findings(draw: Draw) -> dict[str, Column]:
 
 
 def _gaps(draw: Draw) -> dict[str, Column]:
-    """Columns with values left out, each with the share that is."""
+    """The columns with missing values."""
     unmeasured = (
         F.when(F.col("systolic_bp") < 80, 0.02)
         .when(F.col("site") == "F", 0.60)
@@ -192,8 +192,8 @@ def _true_risk() -> Column:
 def _uniform(seed: int, name: str) -> Column:
     """A number strictly between 0 and 1 for each patient, from 52 bits of a hash."""
     digest = blake2b(f"{seed} {name}".encode(), digest_size=8).digest()
-    key = F.lit(int.from_bytes(digest, "big", signed=True))
-    bits = F.shiftrightunsigned(F.xxhash64(F.col("patient_id"), key), 12)
+    salt = F.lit(int.from_bytes(digest, "big", signed=True))
+    bits = F.shiftrightunsigned(F.xxhash64(F.col("patient_id"), salt), 12)
     return (bits + 0.5) * 2.0**-52
 
 
@@ -203,5 +203,5 @@ def _choice(draw: Column, parts: Mapping[str, int] | Mapping[int, int]) -> Colum
 
 
 def _bell(draw: Column, mean: Column, deviation: Column | float) -> Column:
-    """A logistic distribution, whose quantile function is closed, without its outermost 0.4%."""
+    """A logistic distribution without its outermost 0.4%; its quantile function is a formula."""
     return mean + deviation * F.atanh(0.996 * (2 * draw - 1)) * (2 * math.sqrt(3) / math.pi)

@@ -1,11 +1,11 @@
-"""Time figs_spark next to what one would use instead, and next to what no program can beat.
+"""Time figs_spark next to its alternatives, and next to lower bounds that no program can beat.
 
     spark-submit --driver-memory 4g jobs/benchmark.py --preset standard
     python jobs/benchmark.py --preset smoke
 
-Writes a report to `--output`, as JSON, as Markdown and, of growth, as a picture, and prints it.
-The generated tables stay in `--output` and serve the next run. `--data` gives the preset
-`ensembles` the real tables that its bars are set for.
+Prints a report and writes it to `--output` as JSON and Markdown, with a picture of how time grows.
+The generated tables stay in `--output` for the next run. `--data` names the real tables for the
+preset `ensembles`; its bars are set for them.
 
 Exit codes: 0 done, 1 a contender failed, 2 wrong arguments.
 """
@@ -55,20 +55,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="benchmark.py", description="Time figs_spark, its rivals and the floors below them."
+        prog="benchmark.py", description="Time figs_spark, its alternatives and lower bounds."
     )
     parser.add_argument("--preset", choices=PRESETS, default="standard", help="(%(default)s)")
     parser.add_argument(
-        "--rows", type=int, help="of the largest table, the others in proportion; default: preset"
+        "--rows",
+        type=int,
+        help="rows of the largest table; others in proportion; default: the preset",
     )
     parser.add_argument(
         "--data",
         type=Path,
         metavar="FOLDER",
-        help="with Parquet tables, outcome last, for the preset ensembles: recidivism.parquet and "
-        "readmission.parquet; default: generated tables of their size",
+        help="folder with recidivism.parquet and readmission.parquet, outcome in the last column, "
+        "for the preset ensembles; default: generated tables of their size",
     )
-    parser.add_argument("--seed", type=int, default=0, help="of the generated rows (%(default)s)")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="seed of the generated rows (%(default)s)"
+    )
     add_output(parser, "build/bench")
     options = parser.parse_args(arguments)
     if options.rows is not None and options.rows < 1:
@@ -76,7 +80,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     names = [case.real for case in PRESETS[options.preset].cases if case.real]
     if options.data:
         if not names:
-            parser.error(f"--data: preset {options.preset} has generated tables only")
+            parser.error(f"--data: the preset {options.preset} uses generated tables only")
         lacking = [name for name in names if not (options.data / f"{name}.parquet").is_file()]
         if lacking:
             parser.error(f"--data: {options.data} has no {lacking[0]}.parquet")
@@ -85,7 +89,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def start(heap: str) -> SparkSession:
-    """A session with this heap; under spark-submit the heap is what --driver-memory says."""
+    """A session with this heap; under spark-submit, --driver-memory sets the heap."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_CONF_DIR", str(CONF))
     builder = SparkSession.builder.appName("figs_spark benchmark")
@@ -113,24 +117,23 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Report:
 
 
 def measure(
-    spark: SparkSession, preset: Preset, folder: Path, seed: int, given: Path | None
+    spark: SparkSession, preset: Preset, folder: Path, seed: int, real_tables: Path | None
 ) -> tuple[list[Curve], list[CaseResult]]:
-    """Growth comes first, while the Python workers hold nothing that other contenders left."""
+    """Measure growth first, while the Python workers hold nothing of other contenders."""
     tables = {}
     for (kind, features), (least, most) in preset.tables().items():
-        if given:
-            source = given / f"{preset.real(kind, features)}.parquet"
+        if real_tables:
+            source = real_tables / f"{preset.real(kind, features)}.parquet"
             tables[kind, features] = copied(source, folder / "data", kind)
         else:
-            made = prepare(folder / "data", kind, most, least, features, seed)
-            tables[kind, features] = made
+            tables[kind, features] = prepare(folder / "data", kind, most, least, features, seed)
     curves = []
     if preset.growth:
         data = tables[FRIEDMAN, preset.growth.middle.features]
         warm_up(spark, preset.growth.contenders, data)
         curves = measure_growth(spark, preset.growth, data)
-    for key, data in tables.items():
-        warm_up(spark, preset.contenders(*key), data)
+    for (kind, features), data in tables.items():
+        warm_up(spark, preset.contenders(kind, features), data)
     results = [
         measure_case(
             spark, case, tables[case.kind, case.features].part(case.rows), folder / "blocks"

@@ -3,11 +3,12 @@
     spark-submit jobs/cdi_experiment.py --output build/cdi
     spark-submit jobs/cdi_experiment.py --data folder --output build/cdi
 
-`folder` holds the cleaned PECARN tables that the authors of G-FIGS publish, `csi_pred.csv` with
-`csi_prop.csv` and so on, the outcome in the last column; they are obtained under PECARN's terms.
-Without it the generated trauma registry is used. For every seed the rows are split 60/20/20, sizes
-and membership models are chosen on the validation rows by specificity at high sensitivity, and the
-chosen models, fitted again on training and validation rows, are judged on the test rows.
+`folder` has the cleaned PECARN tables that the authors of G-FIGS publish: `csi_pred.csv` with
+`csi_prop.csv` and so on, with the outcome in the last column. They are available under PECARN's
+terms. Without a folder the generated trauma registry is used. For every seed the rows are divided
+60/20/20. Sizes and membership models are chosen on the validation rows, by specificity at high
+sensitivity. The chosen models are fitted again on training and validation rows, and evaluated on
+the test rows.
 """
 
 from __future__ import annotations
@@ -29,28 +30,32 @@ from jobs.reports import add_output, check_output
 
 
 def parser() -> argparse.ArgumentParser:
-    found = argparse.ArgumentParser(prog="cdi_experiment.py", description=__doc__.split("\n")[0])
-    found.add_argument("--data", help="folder with *_pred.csv and *_prop.csv; default: generated")
-    found.add_argument("--rows", type=int, default=12_000, help="generated rows (%(default)s)")
-    found.add_argument("--seeds", type=int, nargs="+", default=range(10), help="(0 to 9)")
-    found.add_argument(
+    parser = argparse.ArgumentParser(prog="cdi_experiment.py", description=__doc__.split("\n")[0])
+    parser.add_argument("--data", help="folder with *_pred.csv and *_prop.csv; default: generated")
+    parser.add_argument(
+        "--rows", type=int, default=12_000, help="number of generated rows (%(default)s)"
+    )
+    parser.add_argument(
+        "--seeds", type=int, nargs="+", default=range(10), help="one run for each (0 to 9)"
+    )
+    parser.add_argument(
         "--boosted",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="try boosted trees for membership, too: most of the time",
+        help="also try boosted trees for membership, which takes most of the time",
     )
-    add_output(found, "build/cdi")
-    return found
+    add_output(parser, "build/cdi")
+    return parser
 
 
 def experiment(spark: SparkSession, options: argparse.Namespace) -> Iterator[pd.DataFrame]:
-    """After every seed what there is so far: one row per study, seed, model and group."""
+    """After every seed, all results so far: one row per study, seed, model and group."""
     if options.data:
-        wanted = studies.published(Path(options.data))
+        chosen = studies.published(Path(options.data))
     else:
-        wanted = [studies.registry(spark, options.rows)]
+        chosen = [studies.registry(spark, options.rows)]
     records = []
-    for study in wanted:
+    for study in chosen:
         for seed in options.seeds:
             records += protocol.run_seed(spark, study, seed, options.boosted)
             yield pd.DataFrame(records)
@@ -71,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     spark = SparkSession.builder.appName("figs_spark cdi_experiment").getOrCreate()
     try:
         for results in experiment(spark, options):
-            write(results, options.output)  # an hour's work is not lost when it is cut short
+            write(results, options.output)  # so that an interrupted run keeps its results
     finally:
         spark.stop()
     print(markdown(results))

@@ -1,10 +1,11 @@
-"""How well do the models predict? FIGS and Bagging-FIGS beside what a user would take instead.
+"""How well do the models predict? FIGS and Bagging-FIGS next to their alternatives.
 
     spark-submit jobs/compare.py --data folder --output build/compare
 
-`folder` holds Parquet files of numbers, the outcome in the last column. Two distinct outcomes make
-a classification, scored by AUC; more make a regression, scored by R2. Every model is fitted to the
-same random 80% of the rows and scored on the rest, several times; the table has the means.
+`folder` has Parquet files of numbers, with the outcome in the last column. An outcome with two
+distinct values is a classification, measured by AUC; any other is a regression, measured by R2.
+Every model is fitted to the same random 80% of the rows and measured on the rest, several times.
+The table has the means.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from jobs.reports import add_output, check_output
 
 LABEL = "label"
 COLUMNS = ["data", "classification", "split", "model", "score", "seconds"]
-GAM_COST = 10_000_000  # rows times features squared: beyond it one fit takes minutes
+GAM_COST = 10_000_000  # rows times features squared; above it, one fit takes minutes
 LEFT_OUT = "left out"
 
 log = logging.getLogger("compare")
@@ -92,13 +93,13 @@ def gam(data: DataSet, train: DataFrame, test: DataFrame) -> float:
     if train.count() * len(data.features) ** 2 > GAM_COST:
         return np.nan
     fitted: Any = train.toPandas()
-    judged: Any = test.toPandas()
+    others: Any = test.toPandas()
     kind = LogisticGAM if data.classification else LinearGAM
     model = kind().fit(fitted[data.features].to_numpy(), fitted[LABEL].to_numpy())
-    values = judged[data.features].to_numpy()
+    values = others[data.features].to_numpy()
     if data.classification:
-        return float(roc_auc_score(judged[LABEL], model.predict_proba(values)))
-    return float(r2_score(judged[LABEL], model.predict(values)))
+        return float(roc_auc_score(others[LABEL], model.predict_proba(values)))
+    return float(r2_score(others[LABEL], model.predict(values)))
 
 
 MODELS: dict[str, tuple[Fit, str]] = {
@@ -143,7 +144,7 @@ def compare(spark: SparkSession, options: argparse.Namespace) -> pd.DataFrame:
             )
             for name, (fit, package) in MODELS.items():
                 if find_spec(package) is None:
-                    log.warning("%s is left out: %s is not installed", name, package)
+                    log.warning("%s is left out: the package %s is not installed", name, package)
                     continue
                 started = time.perf_counter()
                 score = fit(data, train, test)
@@ -156,7 +157,7 @@ def compare(spark: SparkSession, options: argparse.Namespace) -> pd.DataFrame:
 
 
 def tables(results: pd.DataFrame) -> str:
-    """Mean scores, their standard errors, and seconds, as Markdown."""
+    """Mean scores with standard errors, and seconds, as Markdown."""
     order = [name for name in MODELS if name in set(results["model"])]
 
     def by(value: str, how: str) -> pd.DataFrame:
@@ -172,8 +173,8 @@ def tables(results: pd.DataFrame) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _seconds(found: pd.DataFrame) -> pd.DataFrame:
-    return found.map("{:.1f}".format).where(found.notna(), LEFT_OUT)
+def _seconds(seconds: pd.DataFrame) -> pd.DataFrame:
+    return seconds.map("{:.1f}".format).where(seconds.notna(), LEFT_OUT)
 
 
 def _markdown(table: pd.DataFrame) -> str:
@@ -183,10 +184,16 @@ def _markdown(table: pd.DataFrame) -> str:
 
 
 def parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="compare.py", description="Compare how models predict.")
+    parser = argparse.ArgumentParser(
+        prog="compare.py", description="Compare how well models predict."
+    )
     parser.add_argument("--data", required=True, help="folder with Parquet files")
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="these files alone")
-    parser.add_argument("--splits", type=int, default=6, help="random splits (%(default)s)")
+    parser.add_argument(
+        "--only", nargs="+", metavar="NAME", help="use only these files, named without .parquet"
+    )
+    parser.add_argument(
+        "--splits", type=int, default=6, help="how often to divide the rows at random (%(default)s)"
+    )
     add_output(parser, "build/compare")
     return parser
 

@@ -1,9 +1,9 @@
-"""Judge scores as clinicians do, overall and by group, as tables and pictures.
+"""Measure how good scores are, overall and by group of patients, as tables and pictures.
 
     spark-submit jobs/evaluate.py --config conf/evaluate.yaml
     spark-submit jobs/evaluate.py --model build/train --input visits.parquet --output report
 
-`--help` lists the keys and the exit codes; see figs_spark/app/evaluate.py.
+`--help` lists the settings and the exit codes; see figs_spark/app/evaluate.py.
 """
 
 import sys

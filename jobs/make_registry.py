@@ -3,7 +3,7 @@
     spark-submit jobs/make_registry.py --config conf/make_registry.yaml
     spark-submit jobs/make_registry.py --rows 10000000 --output registry
 
-`--help` lists the keys and the exit codes; see figs_spark/app/make_registry.py.
+`--help` lists the settings and the exit codes; see figs_spark/app/make_registry.py.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""What the experiments share: a folder for the report, in which nothing is overwritten unasked."""
+"""The output folder of an experiment. A report is replaced only if --overwrite is given."""
 
 from __future__ import annotations
 
@@ -11,13 +11,17 @@ from figs_spark.app.errors import OUTPUT_EXISTS
 
 def add_output(parser: argparse.ArgumentParser, folder: str) -> None:
     parser.add_argument(
-        "--output", metavar="PATH", type=Path, default=Path(folder), help="folder (%(default)s)"
+        "--output",
+        metavar="PATH",
+        type=Path,
+        default=Path(folder),
+        help="folder for the report (%(default)s)",
     )
-    parser.add_argument("--overwrite", action="store_true", help="replace a report that is there")
+    parser.add_argument("--overwrite", action="store_true", help="replace the report if it exists")
 
 
 def check_output(options: argparse.Namespace, name: str) -> None:
-    """Before any work: end with exit code 4 where the folder has a report of this name."""
+    """Before any work: exit with code 4 if the folder has a report of this name."""
     report = options.output / name
     if report.exists() and not options.overwrite:
         print(

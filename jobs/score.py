@@ -3,7 +3,7 @@
     spark-submit jobs/score.py --config conf/score.yaml
     spark-submit jobs/score.py --model build/train --input visits.parquet --output scored
 
-`--help` lists the keys and the exit codes; see figs_spark/app/score.py.
+`--help` lists the settings and the exit codes; see figs_spark/app/score.py.
 """
 
 import sys

@@ -1,9 +1,9 @@
-"""Fit a model to a table, print it, judge it on held-out rows, save it.
+"""Fit a model to a table, print it, evaluate it on held-out rows, save it.
 
     spark-submit jobs/train.py --config conf/train.yaml
     spark-submit jobs/train.py --input visits.parquet --label died --output model
 
-`--help` lists the keys and the exit codes; see figs_spark/app/train.py.
+`--help` lists the settings and the exit codes; see figs_spark/app/train.py.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""The pictures of an evaluation, by matplotlib: one panel per group column, all rows in each."""
+"""The pictures of an evaluation, by matplotlib: one panel per group column, each with all rows."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from typing import Any
 
 from figs_spark.pictures.axes import pyplot
 
-MOST_LINES = 10  # more groups than these are in the tables only
+MOST_LINES = 10  # the tables have the other groups too
 
 
 def _panels(table: Any) -> tuple[Any, Iterator[tuple[Any, Any, list[tuple[Any, Any]]]]]:
-    """A figure; and for each of its axes the lines of all rows, and those of each group."""
+    """A figure, and for each of its axes the part of the table for all rows and for each group."""
     columns = [by for by in dict.fromkeys(table["by"]) if by != "all"] or [None]
     figure = pyplot().figure(figsize=(5.5 * len(columns), 5), layout="constrained")
     whole = table[table["by"] == "all"]
 
     def panels() -> Iterator[tuple[Any, Any, list[tuple[Any, Any]]]]:
         for k, by in enumerate(columns, start=1):
-            own = table[table["by"] == by].groupby("group", sort=False, dropna=False)
+            groups = table[table["by"] == by].groupby("group", sort=False, dropna=False)
             ax = figure.add_subplot(1, len(columns), k)
             if by is not None:
                 ax.set_title(f"by {by}")
-            yield ax, whole, list(own)[:MOST_LINES]
+            yield ax, whole, list(groups)[:MOST_LINES]
 
     return figure, panels()
 
 
 def draw_roc(tables: dict[str, Any]) -> Any:
-    """The ROC curve of all rows, with its operating points, and of the groups."""
+    """The ROC curve of all rows with its operating points, and the curve of each group."""
     figure, panels = _panels(tables["roc"])
     areas = {(row.by, row.group): row.auc for row in tables["summary"].itertuples()}
 
@@ -49,19 +49,19 @@ def draw_roc(tables: dict[str, Any]) -> Any:
 
 
 def _mark(ax: Any, points: Any) -> None:
-    """The operating points of all rows; levels that share one are written together."""
+    """The operating points of all rows; levels that share a point share a label."""
     whole = points[points["by"] == "all"]
     ax.plot(1 - whole["specificity"], whole["sensitivity"], "ko", label="operating points")
-    for place, own in whole.groupby(["specificity", "sensitivity"]):
-        levels = ", ".join(f"{level:g}" for level in own["level"])
-        spot = (1 - place[0], place[1])
+    for (specificity, sensitivity), shared in whole.groupby(["specificity", "sensitivity"]):
+        levels = ", ".join(f"{level:g}" for level in shared["level"])
+        spot = (1 - specificity, sensitivity)
         ax.annotate(
             levels, spot, xytext=(-6, 6), textcoords="offset points", fontsize=8, ha="right"
         )
 
 
 def draw_calibration(tables: dict[str, Any]) -> Any:
-    """Observed against predicted rates; the interval is drawn for all rows."""
+    """Observed against predicted rates, with intervals for all rows."""
     figure, panels = _panels(tables["calibration"])
     for ax, whole, groups in panels:
         rate = whole["observed"]
@@ -77,7 +77,7 @@ def draw_calibration(tables: dict[str, Any]) -> Any:
 
 
 def draw_sizes(tables: dict[str, Any]) -> Any:
-    """The loss against the number of splits, on training rows and, where known, on others."""
+    """The loss by number of splits, on training rows and, if there are any, on held-out rows."""
     figure = pyplot().figure(figsize=(6, 4), layout="constrained")
     ax, sizes = figure.add_subplot(), tables["sizes"]
     folds = "trainingLoss" in sizes

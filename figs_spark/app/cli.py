@@ -1,4 +1,4 @@
-"""The command `figs-spark`, and what every job has around it: settings, a session, an exit code.
+"""The command `figs-spark`, and what every job needs: settings, a Spark session, an exit code.
 
 figs-spark train --config conf/train.yaml --model.maxSplits 8 --overwrite
 """
@@ -18,9 +18,9 @@ from figs_spark.app.errors import DONE, EXIT_CODES, UNEXPECTED, JobError
 
 JOBS = {
     "make-registry": "generate a trauma registry whose true risk is known",
-    "train": "fit a model to a table, print it, judge it on held-out rows, save it",
+    "train": "fit a model to a table, print it, evaluate it on held-out rows, save it",
     "score": "add a model's predictions to a table, once or as a stream",
-    "evaluate": "judge scores as clinicians do, overall and by group",
+    "evaluate": "measure how good scores are, overall and by group of patients",
 }
 
 log = logging.getLogger("figs_spark")
@@ -29,11 +29,11 @@ log = logging.getLogger("figs_spark")
 def main(arguments: Sequence[str] | None = None) -> int:
     """`figs-spark JOB ...`; returns the exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    listed = "\n".join(f"  {name:<15} {text}" for name, text in JOBS.items())
+    jobs = "\n".join(f"  {name:<15} {text}" for name, text in JOBS.items())
     parser = argparse.ArgumentParser(
         prog="figs-spark",
-        description=f"Interpretable sums of trees on Spark.\n\njobs:\n{listed}",
-        epilog="`figs-spark JOB --help` lists the keys of a job.\n\n" + EXIT_CODES,
+        description=f"Interpretable sums of trees on Spark.\n\njobs:\n{jobs}",
+        epilog="`figs-spark JOB --help` lists the settings of a job.\n\n" + EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("job", choices=JOBS, metavar="JOB")
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run(name: str, arguments: Sequence[str], prog: str) -> int:
-    """Run a job; what it refuses ends in a message on stderr, without a traceback."""
+    """Run a job; a JobError becomes a message on stderr, without a traceback."""
     from figs_spark.app.options import read_settings
 
     logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
@@ -65,7 +65,7 @@ def run(name: str, arguments: Sequence[str], prog: str) -> int:
 
 @contextmanager
 def _session(name: str) -> Iterator[Any]:
-    """A Spark session; one that was there before (Databricks, a notebook) is left running."""
+    """A Spark session; if one is active already (Databricks, a notebook), it is left running."""
     from pyspark.sql import SparkSession
 
     before = SparkSession.getActiveSession()

@@ -1,12 +1,12 @@
-"""What a job can be told: keys with types, defaults and help, declared once as a dataclass.
+"""The settings of a job: keys with types, defaults and help, declared once as a dataclass.
 
     @dataclass(frozen=True)
-    class Settings:
+    class MakeRegistry:
         rows: int = key(100_000, "rows to generate", low=1)
 
-A field is a text, a number, a truth value, a list of these, a choice (`Literal`), a map of anything
-(`dict`), or a section, which is such a dataclass again. `| None` allows null. `convert` checks a
-value against its type and says what is needed; reading YAML and the command line is for others.
+A field is a text, a number, a boolean, a list of these, a choice (`Literal`), a map of anything
+(`dict`), or a section, which is again such a dataclass. `| None` allows null. `convert` checks a
+value against its type and says what is needed. `yamlfile` reads YAML, `options` the command line.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 def key(default: Any, text: str, low: float | None = None, high: float | None = None) -> Any:
-    """A field with its help, and the smallest and largest number allowed."""
+    """A field with its help text, and the smallest and largest number allowed."""
     metadata = {"help": text, "low": low, "high": high}
     if isinstance(default, (list, dict)):
         return field(default_factory=lambda: default.copy(), metadata=metadata)
@@ -71,98 +71,98 @@ class Key:
 def keys_of(cls: type[Any], prefix: str = "") -> dict[str, Key | type[Any]]:
     """Every field by its dotted name; a section is its class, and its fields follow it."""
     hints = get_type_hints(cls)
-    found: dict[str, Key | type[Any]] = {}
+    keys: dict[str, Key | type[Any]] = {}
     for item in fields(cls):
-        name, kind, noted = prefix + item.name, hints[item.name], item.metadata
+        name, kind, notes = prefix + item.name, hints[item.name], item.metadata
         if is_dataclass(kind):
             assert isinstance(kind, type)
-            found[name] = kind
-            found |= keys_of(kind, f"{name}.")
+            keys[name] = kind
+            keys |= keys_of(kind, f"{name}.")
         else:
-            found[name] = Key(name, kind, noted["help"], noted["low"], noted["high"])
-    return found
+            keys[name] = Key(name, kind, notes["help"], notes["low"], notes["high"])
+    return keys
 
 
-def close(name: str, known: Iterable[str]) -> str:
-    """A hint for a name that does not exist; "" where none is like it."""
-    found = get_close_matches(name, list(known), n=1)
-    return f"did you mean '{found[0]}'?" if found else ""
+def close(name: str, names: Iterable[str]) -> str:
+    """A hint for a name that does not exist: the most similar one, or "" if none is similar."""
+    matches = get_close_matches(name, list(names), n=1)
+    return f"did you mean '{matches[0]}'?" if matches else ""
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """A hint for a name that does not exist; where none is like it, all that exist."""
-    names = sorted(known)
-    return close(name, names) or f"there are {', '.join(names)}."
+def nearest(name: str, names: Iterable[str]) -> str:
+    """A hint for a name that does not exist: the most similar one, or else all of them."""
+    names = sorted(names)
+    return close(name, names) or f"use one of {', '.join(names)}."
 
 
 @dataclass(frozen=True)
 class Settings(Generic[T]):
-    """The values of a job, and where each one that was given comes from."""
+    """The values of a job, and the line or the option that set each of them."""
 
-    given: T
+    job: T  # the dataclass, such as Train, with a value for every key
     origins: Mapping[str, str]
     dry_run: bool = False
     overwrite: bool = False
 
     def error(self, name: str, message: str, code: int = WRONG_USAGE) -> JobError:
-        """A refusal that names the line or the option which `name` was set by."""
+        """A JobError that names the line or the option that set `name`."""
         return JobError(code, f"{self.origins.get(name, name)}: {message}")
 
 
-def build(cls: type[T], given: Mapping[str, Any]) -> T:
-    """The dataclass from values by dotted name; what is not given has its default."""
-    values = {}
+def build(cls: type[T], values: Mapping[str, Any]) -> T:
+    """The dataclass from values by dotted name; other fields have their defaults."""
+    arguments = {}
     for item in fields(cls):  # type: ignore[arg-type]
         inner = {
             name.removeprefix(f"{item.name}."): value
-            for name, value in given.items()
+            for name, value in values.items()
             if name.startswith(f"{item.name}.")
         }
         kind = get_type_hints(cls)[item.name]
-        if item.name in given:
-            values[item.name] = given[item.name]
+        if item.name in values:
+            arguments[item.name] = values[item.name]
         elif inner:
-            values[item.name] = build(kind, inner)
-    return cls(**values)
+            arguments[item.name] = build(kind, inner)
+    return cls(**arguments)
 
 
-# Is a value what the key needs?
+# Does a value have the type that its key needs?
 
 
-def convert(known: Key, value: Any) -> Any:
+def convert(declared: Key, value: Any) -> Any:
     """The value, or a ValueError that says what is needed."""
     if value is None:
-        if not known.optional:
-            raise ValueError(f"{_needed(known)} is needed, got nothing")
+        if not declared.optional:
+            raise ValueError(f"{_needed(declared)} is needed, got null")
         return None
-    if known.is_map:
+    if declared.is_map:
         if not isinstance(value, dict):
-            raise ValueError(f"{_needed(known)} is needed, got {value!r}")
+            raise ValueError(f"{_needed(declared)} is needed, got {value!r}")
         return {str(name): inner for name, inner in value.items()}
-    if known.is_list:
+    if declared.is_list:
         if not isinstance(value, list):
-            raise ValueError(f"{_needed(known)} is needed, got {value!r}")
-        return [_scalar(known, get_args(known.plain)[0], item) for item in value]
-    return _scalar(known, known.plain, value)
+            raise ValueError(f"{_needed(declared)} is needed, got {value!r}")
+        return [_scalar(declared, get_args(declared.plain)[0], item) for item in value]
+    return _scalar(declared, declared.plain, value)
 
 
-def _scalar(known: Key, kind: Any, value: Any) -> Any:
-    if known.choices:
-        if value not in known.choices:
-            raise ValueError(f"{_needed(known)} is needed, got {value!r}")
+def _scalar(declared: Key, kind: Any, value: Any) -> Any:
+    if declared.choices:
+        if value not in declared.choices:
+            raise ValueError(f"{_needed(declared)} is needed, got {value!r}")
         return value
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         hint = "; put it in quotes" if kind is str else ""
-        raise ValueError(f"{_needed(known)} is needed, got {value!r}{hint}")
+        raise ValueError(f"{_needed(declared)} is needed, got {value!r}{hint}")
     if kind in (int, float):
-        _check_range(known, value)
+        _check_range(declared, value)
     return value
 
 
-def _check_range(known: Key, value: float) -> None:
-    low, high = known.low, known.high
+def _check_range(declared: Key, value: float) -> None:
+    low, high = declared.low, declared.high
     if (low is not None and value < low) or (high is not None and value > high) or value != value:
         bounds = f"at least {low:g}" if high is None else f"from {low or 0:g} to {high:g}"
         raise ValueError(f"a number {bounds} is needed, got {value}")
@@ -171,11 +171,11 @@ def _check_range(known: Key, value: float) -> None:
 _NAMES = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
 
 
-def _needed(known: Key) -> str:
-    if known.choices:
-        return f"one of {', '.join(known.choices)}"
-    if known.is_map:
+def _needed(declared: Key) -> str:
+    if declared.choices:
+        return f"one of {', '.join(declared.choices)}"
+    if declared.is_map:
         return "a map of keys and values"
-    if known.is_list:
-        return f"a list, each {_NAMES[get_args(known.plain)[0]]},"
-    return _NAMES[known.plain]
+    if declared.is_list:
+        return f"a list, each {_NAMES[get_args(declared.plain)[0]]},"
+    return _NAMES[declared.plain]

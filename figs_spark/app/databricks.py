@@ -1,7 +1,8 @@
 """The command `figs-spark` as the task of a Databricks job.
 
-Databricks calls an entry point as a function: what it returns is lost, so that a job that was
-refused would count as done, and a SystemExit with 0 may count as failed. So: nothing, or an exit.
+Databricks calls an entry point as a function and ignores what it returns. So a failed job would
+count as done; and a SystemExit with code 0 may count as failed. This entry point therefore returns
+nothing if the job is done, and exits if not.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from figs_spark.app import cli
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """`figs-spark-task JOB ...`; exits where the job was not done, and only then."""
+    """`figs-spark-task JOB ...`; exits only if the job was not done."""
     code = cli.main(arguments)
     if code:
         sys.exit(code)

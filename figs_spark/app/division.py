@@ -1,7 +1,7 @@
 """Training, validation and test rows: by shares, by shares of groups, or by a column.
 
-Shares are taken by a hash of the group (or, without one, of the row), so a patient is on one side
-only, in every run, however the rows are partitioned or ordered.
+A hash of the group, or of the row if there is no group, decides the part. So all rows of a patient
+are in one part, the same in every run, however the rows are partitioned or ordered.
 """
 
 from __future__ import annotations
@@ -23,71 +23,70 @@ BUCKETS = 1_000_000
 
 
 @dataclass(frozen=True)
-class Split:
-    """Which rows train, which ones choose size and operating point, which ones judge."""
+class Holdout:
+    """Which rows train, which ones choose size and operating point, which ones test."""
 
     fractions: list[float] = key(
         [0.7, 0.0, 0.3], "shares of training, validation and test rows", low=0, high=1
     )
-    group: str | None = key(None, "column: rows with equal values, such as a patient's, stay whole")
-    column: str | None = key(None, "column that says where a row belongs; instead of fractions")
-    validation: list[str] = key(["validation"], "values of the column: validation rows")
-    test: list[str] = key(["test"], "values of the column: test rows; all others train")
-    seed: int = key(0, "of the fractions: another seed, other rows")
+    group: str | None = key(None, "column; rows with the same value (one patient) stay together")
+    column: str | None = key(None, "column that says which part a row is in; replaces fractions")
+    validation: list[str] = key(["validation"], "values of that column for validation rows")
+    test: list[str] = key(["test"], "values of that column for test rows; all other rows train")
+    seed: int = key(0, "seed of the fractions; another seed chooses other rows")
 
 
 @dataclass(frozen=True)
 class Division:
-    """A split of one table, to be recorded: the columns whose hash decides are named."""
+    """How the rows of one table are divided; recorded by `train`, read again by `evaluate`."""
 
-    split: Split
-    keys: tuple[str, ...]
+    holdout: Holdout
+    hashed: tuple[str, ...]  # the columns whose hash decides
 
     def part(self) -> Column:
         """The name of the part of each row."""
-        split = self.split
-        if split.column is not None:
-            value = column(split.column).cast("string")
-            chosen = F.when(value.isin(split.validation), VALIDATION)
-            return chosen.when(value.isin(split.test), TEST).otherwise(TRAIN)
-        trains, validates, _ = split.fractions
-        share = _share(self.keys, split)
-        chosen = F.when(share < trains, TRAIN)
-        return chosen.when(share < trains + validates, VALIDATION).otherwise(TEST)
+        holdout = self.holdout
+        if holdout.column is not None:
+            value = column(holdout.column).cast("string")
+            part = F.when(value.isin(holdout.validation), VALIDATION)
+            return part.when(value.isin(holdout.test), TEST).otherwise(TRAIN)
+        trains, validates, _ = holdout.fractions
+        share = _share(self.hashed, holdout.seed)
+        part = F.when(share < trains, TRAIN)
+        return part.when(share < trains + validates, VALIDATION).otherwise(TEST)
 
     def rows(self, data: DataFrame, part: str) -> DataFrame:
-        need_columns(data, [self.split.column] if self.split.column else self.keys)
+        need_columns(data, [self.holdout.column] if self.holdout.column else self.hashed)
         return data.where(self.part() == part)
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        return {"split": asdict(self.holdout), "keys": list(self.hashed)}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Division:
-        return cls(Split(**data["split"]), tuple(data["keys"]))
+        return cls(Holdout(**data["split"]), tuple(data["keys"]))
 
 
-def check_split(settings: Settings[Any]) -> None:
-    """Shares are three, and make one."""
-    shares = settings.given.split.fractions
+def check_holdout(settings: Settings[Any]) -> None:
+    """There must be three shares that add up to 1."""
+    shares = settings.job.split.fractions
     if len(shares) != 3 or abs(sum(shares) - 1) > 1e-9:
         raise settings.error(
             "split.fractions",
             f"three shares that add up to 1 are needed (train, validation, test), got {shares}.",
         )
     if shares[0] == 0:
-        raise settings.error("split.fractions", "the first share, of training rows, is 0.")
+        raise settings.error("split.fractions", "the first share is 0: no rows would train.")
 
 
-def divide(data: DataFrame, split: Split) -> Division:
-    """The division of this table: by the group or, where there is none, by all plain columns."""
-    needed = [name for name in (split.column, split.group) if name]
-    need_columns(data, needed)
+def divide(data: DataFrame, holdout: Holdout) -> Division:
+    """The division of this table: by the group or, if there is none, by all plain columns."""
+    need_columns(data, [name for name in (holdout.column, holdout.group) if name])
     plain = [f.name for f in data.schema.fields if isinstance(f.dataType, AtomicType)]
-    return Division(split, (split.group,) if split.group else tuple(plain))
+    return Division(holdout, (holdout.group,) if holdout.group else tuple(plain))
 
 
-def _share(keys: Sequence[str], split: Split) -> Column:
-    """A number in [0, 1) from the hash of the keys and the seed."""
-    hashed = F.xxhash64(*map(column, keys), F.lit(f"split {split.seed}"))
+def _share(names: Sequence[str], seed: int) -> Column:
+    """A number in [0, 1) from the hash of these columns and the seed."""
+    hashed = F.xxhash64(*map(column, names), F.lit(f"split {seed}"))
     return F.pmod(hashed, F.lit(BUCKETS)) / BUCKETS

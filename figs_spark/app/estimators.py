@@ -1,4 +1,4 @@
-"""From the settings of a model to an estimator: its class, and Params that it has."""
+"""From the settings of a model to an estimator: its class and its Params."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Task = Literal["auto", "classification", "regression"]
 
 NAMES = {"figs": "FIGS", "bagged": "BaggedFIGS", "gfigs": "GFIGS"}
 SUFFIXES = {"classification": "Classifier", "regression": "Regressor"}
-MOST_CLASSES = 20  # whole numbers beyond are an amount, not classes
-JUDGED = ("predictionCol", "probabilityCol")
+MOST_CLASSES = 20  # larger whole numbers are an amount, not classes
+NEEDED_OUTPUTS = ("predictionCol", "probabilityCol")
 ELSEWHERE = {
     "labelCol": "label",
     "featuresCols": "features",
@@ -31,31 +31,31 @@ ELSEWHERE = {
 
 
 def estimator_class(kind: str, task: str) -> type[Any]:
-    found: type[Any] = getattr(figs_spark, NAMES[kind] + SUFFIXES[task])
-    return found
+    cls: type[Any] = getattr(figs_spark, NAMES[kind] + SUFFIXES[task])
+    return cls
 
 
 def check_params(settings: Settings[Any]) -> None:
-    """Every entry of `model` is a Param of the estimator, or of one of the two that it may be."""
-    values = settings.given
+    """Every entry of `model` must be a Param of the estimator, or of one of the two it may be."""
+    values = settings.job
     tasks = SUFFIXES if values.task == "auto" else (values.task,)
     classes = [estimator_class(values.kind, task) for task in tasks]
-    known = {item.name: item for cls in classes for item in cls.declared}
+    params = {item.name: item for cls in classes for item in cls.declared}
     for name, value in values.model.items():
         where = f"model.{name}"
         if name in ELSEWHERE:
-            raise settings.error(where, f"set by the job: use the key {ELSEWHERE[name]}.")
-        if name not in known:
+            raise settings.error(where, f"the job sets this Param; use the key {ELSEWHERE[name]}.")
+        if name not in params:
             names = " and ".join(cls.__name__ for cls in classes)
-            raise settings.error(where, f"{names} have no such Param; {nearest(name, known)}")
-        _check_value(settings, where, known[name], value)
+            raise settings.error(where, f"{names} have no such Param; {nearest(name, params)}")
+        _check_value(settings, where, params[name], value)
 
 
 def _check_value(settings: Settings[Any], where: str, param: Declared, value: Any) -> None:
     if value is None and (param.default is None or param.optional):
         return
-    if param.name in JUDGED and value == "":
-        raise settings.error(where, "the job needs this column to judge the model.")
+    if param.name in NEEDED_OUTPUTS and value == "":
+        raise settings.error(where, "the job needs this column to evaluate the model.")
     try:
         param.convert(value)
     except (TypeError, ValueError) as error:
@@ -63,27 +63,28 @@ def _check_value(settings: Settings[Any], where: str, param: Declared, value: An
 
 
 def columns_in_params(model: dict[str, Any]) -> Iterator[str]:
-    """Columns that Params name, such as groupCol: none of them is a feature unless listed."""
+    """Columns that Params name, such as groupCol; they are features only if listed as such."""
     for name, value in model.items():
         if name.endswith("Col") and isinstance(value, str) and value:
             yield value
 
 
 def task_of(data: DataFrame, settings: Settings[Any]) -> str:
-    """The task, where it is "auto" by the label: few whole numbers from 0 up are classes."""
-    task, label = settings.given.task, settings.given.label
+    """The task; if it is "auto", the label decides: few whole numbers from 0 up are classes."""
+    task, label = settings.job.task, settings.job.label
     kind = data.schema[label].dataType
     if task != "auto":
         return str(task)
     if isinstance(kind, BooleanType):
         return "classification"
     if not isinstance(kind, NumericType):
-        message = f"column '{label}' is {kind.simpleString()}; a number or a truth value is needed."
+        message = f"column '{label}' is {kind.simpleString()}; a number or a boolean is needed."
         raise settings.error("label", message, UNFIT_INPUT)
     y = column(label).cast("double")
-    seen = data.select(F.min(y), F.max(y), F.count(F.when(y != F.floor(y), 1))).collect()[0]
-    if seen[0] is None:
+    counted = data.select(F.min(y), F.max(y), F.count(F.when(y != F.floor(y), 1)))
+    low, high, fractional = counted.collect()[0]
+    if low is None:
         message = f"column '{label}' has no value: there is nothing to learn from."
         raise settings.error("label", message, UNFIT_INPUT)
-    whole = seen[2] == 0 and seen[0] >= 0 and seen[1] <= MOST_CLASSES
-    return "classification" if whole else "regression"
+    classes = fractional == 0 and low >= 0 and high <= MOST_CLASSES
+    return "classification" if classes else "regression"

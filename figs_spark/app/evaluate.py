@@ -1,14 +1,15 @@
-"""Evaluate: how good are the scores of a table, overall and by group, as tables and pictures?
+"""Evaluate: how good are the scores of a table, overall and by group? Tables and pictures.
 
-The output is a folder. Two classes:
+The output is a folder. For two classes it holds
 
     summary.csv            AUC with interval, Brier score, and what the threshold in use does
     operating_points.csv   for each sensitivity asked for, the best specificity
-    calibration.csv        predicted and observed rates
-    roc.csv                the curve; roc.png, calibration.png show both
+    calibration.csv        predicted and observed rates, calibration.png as a picture
+    roc.csv                the ROC curve, roc.png as a picture
 
-Otherwise summary.csv has the accuracy, or R2 and errors. sizes.csv and sizes.png have the loss of
-every size, where the model's folder tells. report.md and report.json hold the tables together.
+For more classes summary.csv has the accuracy, for an amount R2 and errors. sizes.csv and sizes.png
+show the loss of every size, if the model's folder has it. report.md and report.json hold all
+tables.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 from figs_spark.app.charts import draw_calibration, draw_roc, draw_sizes
 from figs_spark.app.config import Settings, key
 from figs_spark.app.errors import UNFIT_INPUT, JobError
-from figs_spark.app.metrics import AMOUNT, BINARY, CLASSES, at_threshold, by_group, of_levels, plain
+from figs_spark.app.metrics import BINARY, at_threshold, by_group, of_score, outcome, plain
 from figs_spark.app.outputs import Folder, appearing, check_output
 from figs_spark.app.saved_models import check_columns, load_division, load_model, read_text
 from figs_spark.app.sources import Input, exists, need_columns, read, require
@@ -41,23 +42,27 @@ log = logging.getLogger("figs_spark")
 
 @dataclass(frozen=True)
 class Evaluate(Input):
-    """Judge scores as clinicians do, overall and by group."""
+    """Measure how good scores are, overall and by group of patients."""
 
-    model: str | None = key(None, "folder that train wrote; needed where the input has no scores")
+    model: str | None = key(None, "folder that train wrote; needed if the input has no scores")
     part: Literal["all", "train", "validation", "test"] = key(
-        "all", "rows to judge by: all of the input, or as train divided them (needs model)"
+        "all", "rows to use: all, or one of the parts that train divided them into (needs model)"
     )
-    label: str | None = key(None, "column with the truth; default: that of the model")
-    score: str = key("probability", "column with the score of class 1, or with the prediction")
+    label: str | None = key(None, "column with the true outcome; default: the label of the model")
+    score: str = key("probability", "column with the probability of class 1, or the prediction")
     task: Literal["auto", "binary", "classes", "amount"] = key(
-        "auto", "what the score is; auto: as the model, or of two classes"
+        "auto", "what is predicted; auto: as the model does, or two classes"
     )
     weight: str | None = key(None, "column with row weights")
-    groups: list[str] = key([], "columns: the tables have their values one by one, too")
-    sensitivities: list[float] = key(list(SENSITIVITIES), "operating points", low=0, high=1)
-    threshold: float | None = key(None, "of the summary; default: that of the model, or 0.5")
-    bins: int = key(10, "of the calibration", low=1)
-    plots: bool = key(True, "pictures, too; they need matplotlib")
+    groups: list[str] = key([], "columns whose groups are also evaluated one by one")
+    sensitivities: list[float] = key(
+        list(SENSITIVITIES), "sensitivities of the operating points", low=0, high=1
+    )
+    threshold: float | None = key(
+        None, "threshold of the summary; default: that of the model, or 0.5"
+    )
+    bins: int = key(10, "bins of the calibration table", low=1)
+    plots: bool = key(True, "also draw pictures; needs matplotlib")
     output: str | None = key(None, "folder for tables and pictures")
 
 
@@ -67,16 +72,18 @@ SETTINGS = Evaluate
 def check(settings: Settings[Evaluate]) -> None:
     require(settings, "input", "a table")
     require(settings, "output", "a path to write to")
-    given = settings.given
-    if given.part != "all" and given.model is None:
-        raise settings.error("part", "'model' is needed: the output of train says which rows.")
-    if given.label is None and given.model is None:
-        raise settings.error("label", "the column with the truth is needed where no model is.")
+    values = settings.job
+    if values.part != "all" and values.model is None:
+        raise settings.error("part", "'model' is needed: it says which rows are in which part.")
+    if values.label is None and values.model is None:
+        raise settings.error(
+            "label", "the column with the true outcome is needed if there is no model."
+        )
 
 
 @dataclass(frozen=True)
-class Judged:
-    """Rows with label and score, and what the score is."""
+class ScoredRows:
+    """Rows with label and score, and what the score predicts."""
 
     rows: DataFrame
     label: str
@@ -87,159 +94,156 @@ class Judged:
 
 def run(spark: SparkSession, settings: Settings[Evaluate]) -> None:
     path = check_output(spark, settings)
-    judged = prepare(spark, settings)
+    scored = scored_rows(spark, settings)
     if settings.dry_run:
-        print(plan(judged, settings))
+        print(plan(scored, settings.job))
         return
     try:
-        tables = evaluate(judged, settings.given)
+        tables = evaluate(scored, settings.job)
     except ValueError as error:
         raise JobError(UNFIT_INPUT, str(error)) from error
     if (sizes := _sizes(spark, settings)) is not None:
         tables["sizes"] = sizes
     with appearing(spark, settings) as folder:
-        save(folder, tables, judged, settings.given)
+        save(folder, tables, scored, settings.job)
     print(f"{_shown(tables['summary'])}\n\nSaved to {path}")
 
 
 def _shown(summary: pd.DataFrame) -> str:
-    """The summary without intervals and counts: it fits a terminal."""
+    """The summary without intervals and counts, so that it fits a terminal."""
     left_out = ("Low", "High", "tp", "fp", "tn", "fn", "lrPositive", "lrNegative", "f1")
     kept = [name for name in summary.columns if not name.endswith(left_out)]
     return str(summary[kept].to_string(index=False, float_format="{:.4f}".format))
 
 
-def prepare(spark: SparkSession, settings: Settings[Evaluate]) -> Judged:
-    """The rows to judge by; scored here where the input has no score."""
-    given = settings.given
-    model: Any = load_model(spark, settings) if given.model else None
+def scored_rows(spark: SparkSession, settings: Settings[Evaluate]) -> ScoredRows:
+    """The rows to use; the model scores them if the input has no score."""
+    values = settings.job
+    model: Any = load_model(spark, settings) if values.model else None
     rows = read(spark, settings)
-    if given.part != "all":
-        rows = load_division(spark, settings).rows(rows, given.part)
-    label = given.label or str(model.getOrDefault("labelCol"))
-    kind = _kind(given, model)
-    score = given.score if kind == BINARY else "prediction"
-    need_columns(rows, [label, *given.groups, *([given.weight] if given.weight else [])])
+    if values.part != "all":
+        rows = load_division(spark, settings).rows(rows, values.part)
+    label = values.label or str(model.getOrDefault("labelCol"))
+    kind = _kind(values, model)
+    score = values.score if kind == BINARY else "prediction"
+    need_columns(rows, [label, *values.groups, *([values.weight] if values.weight else [])])
     if score not in rows.columns:
-        rows = _scored(model, rows, score)
-    threshold = given.threshold
+        rows = _score(model, rows, score)
+    threshold = values.threshold
     if threshold is None:
         threshold = model.getOrDefault("threshold") if model and kind == BINARY else 0.5
-    return Judged(rows, label, score, kind, threshold)
+    return ScoredRows(rows, label, score, kind, threshold)
 
 
-def _kind(given: Evaluate, model: Any) -> str:
-    if given.task != "auto":
-        return given.task
-    classes = getattr(model, "numClasses", 0) if model is not None else 2
-    return AMOUNT if classes == 0 else BINARY if classes == 2 else CLASSES
+def _kind(values: Evaluate, model: Any) -> str:
+    if values.task != "auto":
+        return values.task
+    return BINARY if model is None else outcome(model)
 
 
-def _scored(model: Any, rows: DataFrame, score: str) -> DataFrame:
+def _score(model: Any, rows: DataFrame, score: str) -> DataFrame:
     if model is None:
         need_columns(rows, [score])
     check_columns(model, rows)
     name = "probabilityCol" if model.hasParam("probabilityCol") else "predictionCol"
-    outputs = {"rawPredictionCol": "", "contributionsCol": "", "leafCol": ""}
-    asked = {n: v for n, v in outputs.items() if model.hasParam(n)}
+    unused = ("rawPredictionCol", "contributionsCol", "leafCol")
+    outputs = {param: "" for param in unused if model.hasParam(param)}
     if score != "prediction":
-        asked[name] = score
+        outputs[name] = score
     try:
-        return model.copy()._set(**asked).transform(rows)
+        return model.copy()._set(**outputs).transform(rows)
     except ValueError as error:
         raise JobError(UNFIT_INPUT, str(error)) from error
 
 
-def plan(judged: Judged, settings: Settings[Evaluate]) -> str:
-    given = settings.given
-    lines = [
-        "Nothing was written (--dry-run). The job would",
-        f"  read    {given.input} (rows: {given.part})",
-        f"  judge   {judged.score} against {judged.label} ({judged.kind})",
-        f"  groups  {', '.join(given.groups) or 'none'}",
-        f"  write   {given.output}",
-    ]
-    return "\n".join(lines)
+def plan(scored: ScoredRows, values: Evaluate) -> str:
+    return (
+        f"Nothing was written (--dry-run). The job would\n"
+        f"  read      {values.input} (rows: {values.part})\n"
+        f"  evaluate  {scored.score} against {scored.label} ({scored.kind})\n"
+        f"  by group  {', '.join(values.groups) or 'no'}\n"
+        f"  write     {values.output}"
+    )
 
 
-def evaluate(judged: Judged, given: Evaluate) -> Tables:
-    """The tables by name; `by` and `group` say which rows a line is of."""
-    if judged.kind != BINARY:
-        rows = by_group(judged.rows, judged.kind, judged.label, given.weight)
-        found = [("all", "all", row) for row in rows]
-        for name in given.groups:
-            own = by_group(judged.rows, judged.kind, judged.label, given.weight, name)
-            found += [(name, row.pop("group"), row) for row in own]
-        return {"summary": _frame(found)}
+def evaluate(scored: ScoredRows, values: Evaluate) -> Tables:
+    """The tables by name; `by` and `group` say which rows a line is about."""
+    if scored.kind != BINARY:
+        (overall,) = by_group(scored.rows, scored.kind, scored.label, values.weight)
+        lines = [("all", "all", overall)]
+        for name in values.groups:
+            groups = by_group(scored.rows, scored.kind, scored.label, values.weight, name)
+            lines += [(name, line.pop("group"), line) for line in groups]
+        return {"summary": _frame(lines)}
     columns: dict[str, Any] = {
-        "labelCol": judged.label,
-        "scoreCol": judged.score,
-        "weightCol": given.weight,
+        "labelCol": scored.label,
+        "scoreCol": scored.score,
+        "weightCol": values.weight,
     }
     return {
-        "summary": _summary(judged, given),
+        "summary": _summary(scored, values),
         "operating_points": _stacked(
-            given,
+            values,
             lambda group: operating_points(
-                judged.rows, given.sensitivities, **columns, groupCol=group
+                scored.rows, values.sensitivities, **columns, groupCol=group
             ),
         ),
         "calibration": _stacked(
-            given, lambda group: calibration(judged.rows, given.bins, **columns, groupCol=group)
+            values, lambda group: calibration(scored.rows, values.bins, **columns, groupCol=group)
         ),
-        "roc": _stacked(given, lambda group: roc_curve(judged.rows, **columns, groupCol=group)),
+        "roc": _stacked(values, lambda group: roc_curve(scored.rows, **columns, groupCol=group)),
     }
 
 
-def _summary(judged: Judged, given: Evaluate) -> pd.DataFrame:
-    found = []
-    for name in [None, *given.groups]:
-        scored = Scored(judged.rows, judged.label, judged.score, given.weight, name)
-        for k, (group, levels) in enumerate(scored.levels()):
+def _summary(scored: ScoredRows, values: Evaluate) -> pd.DataFrame:
+    lines = []
+    for name in [None, *values.groups]:
+        columns = Scored(scored.rows, scored.label, scored.score, values.weight, name)
+        for k, (group, rows) in enumerate(columns.by_group()):
             if (k == 0) == (name is None):  # "all" is the first of every group column
-                row = of_levels(levels) | at_threshold(levels, judged.threshold)
-                found.append((name or "all", group, row))
-    return _frame(found)
+                line = of_score(rows) | at_threshold(rows, scored.threshold)
+                lines.append((name or "all", group, line))
+    return _frame(lines)
 
 
-def _frame(found: list[tuple[str, Any, dict[str, Any]]]) -> pd.DataFrame:
+def _frame(lines: list[tuple[str, Any, dict[str, Any]]]) -> pd.DataFrame:
     import pandas as pd
 
-    return pd.DataFrame([{"by": by, "group": group, **row} for by, group, row in found])
+    return pd.DataFrame([{"by": by, "group": group, **line} for by, group, line in lines])
 
 
-def _stacked(given: Evaluate, table: Any) -> pd.DataFrame:
-    """The tables of all rows and of each group column under one another."""
+def _stacked(values: Evaluate, table: Any) -> pd.DataFrame:
+    """The tables of all rows and of each group column, under one another."""
     import pandas as pd
 
     whole = table(None)
     whole.insert(0, "by", "all")
     whole.insert(1, "group", "all")
     tables = [whole]
-    for name in given.groups:
-        own = table(name).rename(columns={name: "group"})
-        own.insert(0, "by", name)
-        first = own.index[own["group"] != "all"].min()  # the table begins with "all"
-        tables.append(own.loc[first:])
+    for name in values.groups:
+        groups = table(name).rename(columns={name: "group"})
+        groups.insert(0, "by", name)
+        first = groups.index[groups["group"] != "all"].min()  # the table begins with "all"
+        tables.append(groups.loc[first:])
     return pd.concat(tables, ignore_index=True)
 
 
 def _sizes(spark: SparkSession, settings: Settings[Evaluate]) -> pd.DataFrame | None:
     import pandas as pd
 
-    if settings.given.model is None:
+    if settings.job.model is None:
         return None
-    path = f"{settings.given.model.rstrip('/')}/sizes.csv"
+    path = f"{settings.job.model.rstrip('/')}/sizes.csv"
     return pd.read_csv(io.StringIO(read_text(spark, path))) if exists(spark, path) else None
 
 
-def save(folder: Folder, tables: Tables, judged: Judged, given: Evaluate) -> None:
+def save(folder: Folder, tables: Tables, scored: ScoredRows, values: Evaluate) -> None:
     for name, table in tables.items():
         folder.write(f"{name}.csv", table.to_csv(index=False))
     report = {name: plain(table.to_dict("records")) for name, table in tables.items()}
     folder.write("report.json", json.dumps(report, indent=2, default=str) + "\n")
-    folder.write("report.md", _report(tables, judged))
-    if given.plots:
+    folder.write("report.md", _report(tables, scored))
+    if values.plots:
         _draw(folder, tables)
 
 
@@ -251,12 +255,12 @@ def _draw(folder: Folder, tables: Tables) -> None:
         try:
             folder.draw(f"{name}.png", draw(tables))
         except ImportError as error:
-            log.warning("There are no pictures: %s", error)
+            log.warning("No pictures were drawn: %s", error)
             return
 
 
-def _report(tables: Tables, judged: Judged) -> str:
-    parts = [f"# {judged.score} against {judged.label}"]
+def _report(tables: Tables, scored: ScoredRows) -> str:
+    parts = [f"# {scored.score} against {scored.label}"]
     for name, table in tables.items():
         if name != "roc":  # a curve is long; it is in roc.csv
             parts += [f"## {name.replace('_', ' ').capitalize()}", _markdown(table)]

@@ -1,4 +1,4 @@
-"""Fitting with the number of splits and the threshold chosen on the way."""
+"""Fitting a model, with a choice of its number of splits and its threshold."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from figs_spark.app.config import Settings, key
 from figs_spark.app.division import TRAIN, VALIDATION
 from figs_spark.app.errors import UNFIT_INPUT
 from figs_spark.app.estimators import estimator_class
+from figs_spark.app.metrics import BINARY, outcome
+from figs_spark.stages.figs import FIGSModel
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,10 +29,12 @@ class Size:
 
     choose: Literal["fixed", "validation", "best", "smallest", "bic"] = key(
         "fixed",
-        "fixed: maxSplits; validation: the smallest loss on validation rows; by cross-validation: "
-        "best, the smallest loss, smallest, within one standard error of it, or bic",
+        "fixed: maxSplits; validation: least loss on validation rows; by cross-validation: best "
+        "(least loss), smallest (fewest splits within one standard error of it) or bic",
     )
-    folds: int = key(5, "of the cross-validation; split.group stays whole", low=2, high=250)
+    folds: int = key(
+        5, "folds of the cross-validation; a split.group stays in one", low=2, high=250
+    )
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,10 @@ class Operating:
     """The threshold of a model of two classes."""
 
     sensitivity: float | None = key(
-        None, "the best specificity at this or more, on validation rows", low=0, high=1
+        None,
+        "choose the threshold with at least this sensitivity on validation rows",
+        low=0,
+        high=1,
     )
 
 
@@ -50,13 +57,13 @@ class Fitted:
 
 
 def check_fitting(settings: Settings[Any]) -> None:
-    """Refuse choices that contradict one another."""
-    values = settings.given
+    """Raise if two choices contradict one another."""
+    values = settings.job
     chosen, split = values.size.choose, values.split
     validates = split.column is not None or (len(split.fractions) == 3 and split.fractions[1] > 0)
     if chosen != "fixed" and values.kind != "figs":
         raise settings.error("size.choose", f"'{chosen}' is for kind figs, not {values.kind}.")
-    remedy = "Give the second of split.fractions a share, or name a split.column."
+    remedy = "Make the second of split.fractions more than 0, or name a split.column."
     if chosen == "validation" and not validates:
         raise settings.error("size.choose", f"there are no validation rows. {remedy}")
     if values.operatingPoint.sensitivity is None:
@@ -64,14 +71,14 @@ def check_fitting(settings: Settings[Any]) -> None:
     if not validates:
         raise settings.error(SENSITIVITY, f"there are no validation rows. {remedy}")
     if values.task == "regression":
-        raise settings.error(SENSITIVITY, "an operating point is for two classes.")
+        raise settings.error(SENSITIVITY, "an operating point needs two classes.")
 
 
 def fit(
     parts: dict[str, DataFrame], settings: Settings[Any], features: list[str], task: str
 ) -> Fitted:
-    """Raises what the estimator raises: TypeError or ValueError for data that do not fit."""
-    values = settings.given
+    """Fit; data that do not fit raise TypeError or ValueError, as in the estimator."""
+    values = settings.job
     params = dict(values.model, labelCol=values.label, featuresCols=features)
     if values.weight:
         params["weightCol"] = values.weight
@@ -86,24 +93,26 @@ def fit(
         fitted = Fitted(model, {"choose": chosen, "splits": model.numSplits}, model.summary)
     else:
         model = estimator.fit(parts[TRAIN])
-        fitted = Fitted(model, {"choose": chosen}, getattr(model, "summary", None))
+        summary = model.summary if isinstance(model, FIGSModel) else None
+        fitted = Fitted(model, {"choose": chosen}, summary)
     if values.operatingPoint.sensitivity is not None:
         _set_operating_point(fitted.model, parts[VALIDATION], settings)
     return fitted
 
 
 def _cross_validated(estimator: Any, rows: DataFrame, settings: Settings[Any]) -> Fitted:
-    size, group = settings.given.size, settings.given.split.group
-    path = estimator.crossValidatePath(rows, numFolds=size.folds, foldCol=group)
-    choices = {name: getattr(path, name) for name in CROSS_VALIDATED}
+    size, group = settings.job.size, settings.job.split.group
+    sizes = estimator.crossValidatePath(rows, numFolds=size.folds, foldCol=group)
+    choices = {name: getattr(sizes, name) for name in CROSS_VALIDATED}
     splits = choices[size.choose]
-    size_found = {"choose": size.choose, "splits": splits, "folds": size.folds, "choices": choices}
-    return Fitted(path.model.truncate(splits), size_found, path.table.reset_index())
+    chosen = {"choose": size.choose, "splits": splits, "folds": size.folds, "choices": choices}
+    return Fitted(sizes.model.truncate(splits), chosen, sizes.table.reset_index())
 
 
 def _set_operating_point(model: Any, rows: DataFrame, settings: Settings[Any]) -> None:
-    wanted, weight = settings.given.operatingPoint.sensitivity, settings.given.weight
-    if getattr(model, "numClasses", 0) != 2:
-        message = "an operating point is for two classes, and this label has other values."
+    values = settings.job
+    if outcome(model) != BINARY:
+        message = "an operating point needs two classes, and this label has other values."
         raise settings.error(SENSITIVITY, message, UNFIT_INPUT)
-    model.setOperatingPoint(sensitivity=wanted, on=rows, weightCol=weight)
+    level = values.operatingPoint.sensitivity
+    model.setOperatingPoint(sensitivity=level, on=rows, weightCol=values.weight)

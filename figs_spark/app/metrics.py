@@ -1,4 +1,4 @@
-"""How good predictions are, as numbers by name: of two classes, of more, of an amount."""
+"""How good predictions are, as numbers by name: for two classes, for more, and for an amount."""
 
 from __future__ import annotations
 
@@ -9,56 +9,58 @@ import numpy as np
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from figs_spark.clinical.curves import Levels, OperatingPoint, Z
+from figs_spark.clinical.curves import OperatingPoint, RowsByScore, Z
 from figs_spark.clinical.scored import Scored
 from figs_spark.dataframes.columns import column
+from figs_spark.stages.base.outputs import ClassificationOutputs
 
 BINARY, CLASSES, AMOUNT = "binary", "classes", "amount"  # kinds of outcome
 
 
 def outcome(model: Any) -> str:
     """The kind of outcome that a model predicts."""
-    classes = getattr(model, "numClasses", 0)
-    return AMOUNT if classes == 0 else BINARY if classes == 2 else CLASSES
+    if not isinstance(model, ClassificationOutputs):
+        return AMOUNT
+    return BINARY if model.numClasses == 2 else CLASSES
 
 
-def of_levels(levels: Levels) -> dict[str, Any]:
-    """What a score of two classes is worth, whatever the threshold."""
-    area, error = levels.auc()
+def of_score(rows: RowsByScore) -> dict[str, Any]:
+    """The metrics of a score for two classes that need no threshold."""
+    area, error = rows.auc()
     low, high = np.clip([area - Z * error, area + Z * error], 0, 1).tolist()
-    positives = float(levels.positives.sum())
+    positives = float(rows.positives.sum())
     return {
-        "rows": int(levels.rows.sum()),
+        "rows": int(rows.rows.sum()),
         "positives": positives,
         "auc": area,
         "aucLow": low,
         "aucHigh": high,
-        "brier": levels.brier(),
+        "brier": rows.brier(),
     }
 
 
-def at_threshold(levels: Levels, threshold: float) -> dict[str, float]:
-    """What happens where class 1 is predicted above the threshold, with 95% intervals."""
-    over = levels.low > threshold
+def at_threshold(rows: RowsByScore, threshold: float) -> dict[str, float]:
+    """The metrics if class 1 is predicted above the threshold, with 95% intervals."""
+    over = rows.low > threshold
     counts = {
-        "tp": levels.positives[over],
-        "fp": levels.negatives[over],
-        "tn": levels.negatives[~over],
-        "fn": levels.positives[~over],
+        "tp": rows.positives[over],
+        "fp": rows.negatives[over],
+        "tn": rows.negatives[~over],
+        "fn": rows.positives[~over],
     }
-    p, n = levels.positive_squares, levels.negative_squares
+    p, n = rows.positive_squares, rows.negative_squares
     squares = tuple(float(s.sum()) for s in (p[over], n[over], n[~over], p[~over]))
     sums: dict[str, Any] = {name: float(weights.sum()) for name, weights in counts.items()}
-    row = OperatingPoint(math.nan, threshold, squares=squares, **sums).row()  # type: ignore[arg-type]
-    return {name: value for name, value in row.items() if name != "level"}
+    point = OperatingPoint(math.nan, threshold, squares=squares, **sums)  # type: ignore[arg-type]
+    return {name: value for name, value in point.row().items() if name != "level"}
 
 
 def of_binary(
     scored: DataFrame, label: str, score: str, weight: str | None, threshold: float | None = None
 ) -> dict[str, Any]:
-    """The metrics of two classes, from one aggregation."""
-    levels = Scored(scored, label, score, weight).overall()
-    return of_levels(levels) | ({} if threshold is None else at_threshold(levels, threshold))
+    """The metrics for two classes, from one aggregation."""
+    rows = Scored(scored, label, score, weight).overall()
+    return of_score(rows) | ({} if threshold is None else at_threshold(rows, threshold))
 
 
 def by_group(
@@ -69,17 +71,17 @@ def by_group(
     group: str | None = None,
     prediction: str = "prediction",
 ) -> list[dict[str, Any]]:
-    """The metrics of more classes, or of an amount: of all rows, or one entry per group."""
+    """The metrics for more classes, or for an amount: of all rows, or one entry per group."""
     y, predicted = column(label).cast("double"), column(prediction).cast("double")
     w = F.lit(1.0) if weight is None else column(weight).cast("double")
-    sums = _right(y, predicted, w) if kind == CLASSES else _errors(y, predicted, w)
-    keys = [] if group is None else [column(group).alias("group")]
-    found = scored.groupBy(*keys).agg(F.count(F.lit(1)).alias("rows"), *sums).collect()
-    rows = [row.asDict() for row in found]
+    sums = _accuracy(y, predicted, w) if kind == CLASSES else _errors(y, predicted, w)
+    groups = [] if group is None else [column(group).alias("group")]
+    totals = scored.groupBy(*groups).agg(F.count(F.lit(1)).alias("rows"), *sums).collect()
+    rows = [row.asDict() for row in totals]
     return sorted(rows, key=lambda row: (row.get("group") is None, row.get("group")))
 
 
-def _right(y: Column, predicted: Column, w: Column) -> list[Column]:
+def _accuracy(y: Column, predicted: Column, w: Column) -> list[Column]:
     return [(F.sum(F.when(y == predicted, w).otherwise(0.0)) / F.sum(w)).alias("accuracy")]
 
 
@@ -95,7 +97,7 @@ def _errors(y: Column, predicted: Column, w: Column) -> list[Column]:
     ]
 
 
-def judge(model: Any, rows: DataFrame, label: str, weight: str | None) -> dict[str, Any]:
+def measure(model: Any, rows: DataFrame, label: str, weight: str | None) -> dict[str, Any]:
     """The metrics of a model on these rows."""
     get, kind = model.getOrDefault, outcome(model)
     if kind != BINARY:
@@ -106,7 +108,7 @@ def judge(model: Any, rows: DataFrame, label: str, weight: str | None) -> dict[s
 
 
 def plain(value: Any) -> Any:
-    """As JSON takes it: NaN and infinity are null."""
+    """The value as JSON takes it: NaN and infinity become null."""
     if isinstance(value, dict):
         return {str(name): plain(inner) for name, inner in value.items()}
     if isinstance(value, (list, tuple)):

@@ -1,9 +1,9 @@
-"""Where a job's results go: never over others unasked, and in place only when complete.
+"""The output of a job: it replaces nothing unless asked to, and appears only when it is complete.
 
-On the local file system (also a mounted one) a job writes to a hidden folder beside the target,
-which gets the target's name at the end; a job that fails leaves nothing. The DataFrame API cannot
-rename in stores that only Spark reaches (HDFS, S3, ...): there Spark's own committer writes to the
-target, whose files `_SUCCESS` (a table) or `metadata` (a model) come last.
+On a local or mounted file system a job writes to a hidden folder beside the target and renames it
+at the end; a job that fails leaves nothing behind. The DataFrame API cannot rename in stores that
+only Spark reaches (HDFS, S3, ...). There Spark writes to the target itself, and the file `_SUCCESS`
+(of a table) or `metadata` (of a model) is written last.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ log = logging.getLogger("figs_spark")
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder to write to, by Spark under `path` or as small files."""
+    """A folder to write to: tables by Spark, and small files."""
 
     spark: SparkSession
     path: str
@@ -42,7 +42,7 @@ class Folder:
     overwrite: bool
 
     def write(self, name: str, text: str) -> None:
-        """A small text file; on a remote store a folder of that name with the text in one part."""
+        """Write a small text file; in a remote store, a folder of that name with one part file."""
         if self.local:
             target = Path(local_path(self.path))
             target.mkdir(parents=True, exist_ok=True)
@@ -52,34 +52,34 @@ class Folder:
         frame.write.mode("overwrite" if self.overwrite else "error").text(f"{self.path}/{name}")
 
     def table(self, rows: DataFrame, kind: str = "parquet") -> None:
-        """All of the folder is this table, written by the executors."""
+        """Write a table as the whole folder, by the executors."""
         header = {"header": "true"} if kind == "csv" else {}
         mode = "overwrite" if self.overwrite else "error"
         rows.write.format(kind).options(**header).mode(mode).save(self.path)
 
     def draw(self, name: str, figure: Any) -> None:
-        """A figure of matplotlib as a picture."""
+        """Write a matplotlib figure as a picture."""
         if not self.local:
-            log.warning("%s is left out: pictures are written to local folders only", name)
+            log.warning("%s was not written: pictures can only be written to local folders", name)
             return
         figure.savefig(Path(local_path(self.path)) / name, dpi=150)
 
 
 def check_output(spark: SparkSession, settings: Settings[Any]) -> str:
-    """The target, which must not exist unless it may be overwritten."""
+    """The output path; it must not exist unless --overwrite is given."""
     path = require(settings, "output", "a path to write to").rstrip("/")
     if not settings.overwrite and exists(spark, path):
         message = f"'{path}' exists: choose another output, or pass --overwrite to replace it."
         raise settings.error("output", message, OUTPUT_EXISTS)
     here = Path.cwd().resolve()
     if settings.overwrite and Path(local_path(path)).resolve() in (here, *here.parents):
-        raise settings.error("output", f"'{path}' holds the working directory.", WRONG_USAGE)
+        raise settings.error("output", f"'{path}' contains the working directory.", WRONG_USAGE)
     return path
 
 
 @contextmanager
 def appearing(spark: SparkSession, settings: Settings[Any]) -> Iterator[Folder]:
-    """A folder that becomes the output when the block ends, and vanishes when it fails."""
+    """A folder that becomes the output when the block ends; if the block fails, it is removed."""
     target = check_output(spark, settings)
     parent, _, name = target.rpartition("/")
     hidden = f"{parent + '/' if parent else ''}.{name}.{uuid.uuid4().hex[:8]}.incomplete"
@@ -110,7 +110,7 @@ def local_path(path: str) -> str:
 
 
 def _is_local(spark: SparkSession, missing: str) -> bool:
-    """Whether Spark takes a path for one of the local file system; it says so where none is."""
+    """Whether this missing path is on the local file system; Spark's error message says so."""
     try:
         return not spark.read.format("binaryFile").load([missing, missing]).columns
     except AnalysisException as error:

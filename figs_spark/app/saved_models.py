@@ -1,4 +1,4 @@
-"""Loading what `train` saved, and what a model needs of a table."""
+"""Loading a model that `train` saved, and checking that a table has the columns it needs."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from figs_spark.treesum import Feature
 
 TYPES: dict[type[DataType], str] = {
     NumericType: "a number",
-    BooleanType: "a truth value",
+    BooleanType: "a boolean",
     StringType: "text",
 }
 
 
 def load_model(spark: SparkSession, settings: Settings[Any]) -> Any:
-    """The model in a folder that `train` wrote, or that `model.save` did."""
-    folder = str(settings.given.model).rstrip("/")
+    """The model in a folder that `train` or `model.save` wrote."""
+    folder = str(settings.job.model).rstrip("/")
     path = next((p for p in (f"{folder}/model", folder) if exists(spark, f"{p}/metadata")), None)
     if path is None:
-        message = f"'{folder}' holds no model. Name the output of train, or of model.save."
+        message = f"'{folder}' has no model in it. Name the output of train or of model.save."
         raise settings.error("model", message, UNFIT_INPUT)
     name = _metadata(spark, path, settings).get("class", "")
     package, _, cls = str(name).partition(".")
     if package != "figs_spark" or cls not in figs_spark.__all__ or not cls.endswith("Model"):
-        message = f"'{path}' holds {name or 'something else'}, not a model of figs_spark."
+        message = f"'{path}' is {name or 'something else'}, not a model of figs_spark."
         raise settings.error("model", message, UNFIT_INPUT)
     try:
         return getattr(figs_spark, cls).load(path)
@@ -43,11 +43,11 @@ def load_model(spark: SparkSession, settings: Settings[Any]) -> Any:
 
 def _metadata(spark: SparkSession, path: str, settings: Settings[Any]) -> dict[str, Any]:
     try:
-        found = json.loads(read_text(spark, f"{path}/metadata"))
+        metadata = json.loads(read_text(spark, f"{path}/metadata"))
     except (ValueError, PySparkException) as error:
         message = f"'{path}/metadata' is damaged: it is not JSON."
         raise settings.error("model", message, UNFIT_INPUT) from error
-    return found if isinstance(found, dict) else {}
+    return metadata if isinstance(metadata, dict) else {}
 
 
 def read_text(spark: SparkSession, path: str) -> str:
@@ -56,23 +56,23 @@ def read_text(spark: SparkSession, path: str) -> str:
 
 def load_division(spark: SparkSession, settings: Settings[Any]) -> Division:
     """How `train` divided its rows."""
-    path = f"{str(settings.given.model).rstrip('/')}/settings.json"
+    path = f"{str(settings.job.model).rstrip('/')}/settings.json"
     if not exists(spark, path):
-        message = f"'{path}' does not exist: only the output of train tells which rows it held out."
+        message = f"'{path}' does not exist. Only the output of train says which rows it held out."
         raise settings.error("model", message, UNFIT_INPUT)
     return Division.from_dict(json.loads(read_text(spark, path))["division"])
 
 
 def check_columns(model: Any, data: DataFrame) -> None:
-    """Raise a JobError that names every column which is missing or of another type."""
+    """Raise a JobError that names every column that is missing or has the wrong type."""
     kinds = {field.name: field.dataType for field in data.schema.fields}
     problems = []
-    for name, wanted in needed(model).items():
-        found = kinds.get(name)
-        if found is None:
+    for name, needed in needed_columns(model).items():
+        kind = kinds.get(name)
+        if kind is None:
             problems.append(f"'{name}' is missing")
-        elif wanted is not None and not isinstance(found, wanted):
-            problems.append(f"'{name}' is {found.simpleString()}, {TYPES[wanted]} is needed")
+        elif needed is not None and not isinstance(kind, needed):
+            problems.append(f"'{name}' is {kind.simpleString()}, {TYPES[needed]} is needed")
     if problems:
         columns = f"{len(problems)} column{'s' if len(problems) > 1 else ''}"
         raise JobError(
@@ -81,16 +81,16 @@ def check_columns(model: Any, data: DataFrame) -> None:
         )
 
 
-def needed(model: Any) -> dict[str, type[DataType] | None]:
-    """The columns that make a difference to a model, with their types; None: any."""
+def needed_columns(model: Any) -> dict[str, type[DataType] | None]:
+    """The columns that a model uses, with their types; None: any type."""
     names = model.getOrDefault("featuresCols")
     if names is None:
-        found: dict[str, type[DataType] | None] = {model.getOrDefault("featuresCol"): None}
+        kinds: dict[str, type[DataType] | None] = {model.getOrDefault("featuresCol"): None}
     else:
-        found = {names[j]: _type(model._features[j]) for j in sorted(model._used)}
+        kinds = {names[j]: _type(model._features[j]) for j in sorted(model._used)}
     if model.hasParam("groupCol"):
-        found[model.getOrDefault("groupCol")] = None
-    return found
+        kinds[model.getOrDefault("groupCol")] = None
+    return kinds
 
 
 def _type(feature: Feature) -> type[DataType]:

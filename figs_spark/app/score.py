@@ -1,8 +1,11 @@
-"""Score: a table and a model become a table with predictions, at once or as a stream.
+"""Score: a table and a model become a table with predictions, once or as a stream.
 
-Columns that the output has beside those of the input: `prediction`; of a classifier `probability`,
-of two classes that of class 1, a number, else one number per class; `contributions`, what each tree
-adds; and on request `rules`, for each tree the conditions that the row fulfils.
+The output has the columns of the input and these:
+
+    prediction      the class, or the amount
+    probability     of a classifier: of class 1 if there are two classes, else one number per class
+    contributions   what each tree adds to the score
+    rules           if asked for: for each tree the conditions that the row meets
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from figs_spark.app.saved_models import check_columns, load_model
 from figs_spark.app.sources import Input, need_columns, read, require
 from figs_spark.app.streams import check_stream, score_stream
 from figs_spark.dataframes.columns import column
+from figs_spark.stages.gfigs.model import GroupedModel
 
 log = logging.getLogger("figs_spark")
 PROBABILITIES, LEAVES = "figs_spark_probabilities", "figs_spark_leaves"
@@ -34,18 +38,24 @@ PROBABILITIES, LEAVES = "figs_spark_probabilities", "figs_spark_leaves"
 class Score(Input):
     """Add a model's predictions to a table, once or as a stream."""
 
-    model: str | None = key(None, "folder that train wrote, or model.save")
+    model: str | None = key(None, "folder that train or model.save wrote")
     keep: list[str] | None = key(None, "columns of the input to keep; default: all")
-    predictionCol: str = key("prediction", "output: the class, or the amount")
-    probabilityCol: str = key("probability", "output: of class 1, or of each of several; '': none")
-    contributionsCol: str = key("contributions", "output: what each tree adds; '': none")
-    rulesCol: str = key("", "output: the conditions that hold, one text per tree; '': none")
+    predictionCol: str = key("prediction", "output column: the predicted class or amount; '': none")
+    probabilityCol: str = key(
+        "probability", "output column: of class 1, or of each class; '': none"
+    )
+    contributionsCol: str = key("contributions", "output column: what each tree adds; '': none")
+    rulesCol: str = key("", "output column: for each tree the conditions that the row meets")
     output: str | None = key(None, "folder for the scored table")
-    outputFormat: FileFormat = key("parquet", "of the output; in csv, lists are JSON")
-    stream: bool = key(False, "score files as they arrive, instead of a table once")
-    schema: str | None = key(None, "of a stream, as in 'age INT, sex STRING'; default: read")
-    trigger: str = key("availableNow", "of a stream: availableNow, what is there, or '10 seconds'")
-    checkpoint: str | None = key(None, "folder where a stream keeps its place; default: beside")
+    outputFormat: FileFormat = key("parquet", "format of the output; csv holds lists as JSON")
+    stream: bool = key(False, "score files as they arrive, instead of one table once")
+    schema: str | None = key(
+        None, "columns of a stream: 'age INT, sex STRING'; default: as in the files"
+    )
+    trigger: str = key(
+        "availableNow", "when to score: availableNow (once, then end) or '10 seconds'"
+    )
+    checkpoint: str | None = key(None, "folder for a stream's progress; default: OUTPUT_checkpoint")
 
 
 SETTINGS = Score
@@ -54,111 +64,112 @@ SETTINGS = Score
 def check(settings: Settings[Score]) -> None:
     for name, what in (("input", "a table"), ("model", "a model"), ("output", "a path to write")):
         require(settings, name, what)
-    if settings.given.stream:
+    if settings.job.stream:
         check_stream(settings)
 
 
 def run(spark: SparkSession, settings: Settings[Score]) -> None:
     model = load_model(spark, settings)
-    if settings.given.stream:
+    if settings.job.stream:
         score_stream(spark, settings, lambda rows: scored(model, rows, settings))
         return
     path = check_output(spark, settings)
-    found = scored(model, read(spark, settings), settings)
+    rows = scored(model, read(spark, settings), settings)
     if settings.dry_run:
-        print(plan(found, settings))
+        print(plan(rows, settings.job))
         return
     with appearing(spark, settings) as folder:
-        folder.table(found, settings.given.outputFormat)
-    print(f"Scored by {type(model).__name__}; saved to {path}")
+        folder.table(rows, settings.job.outputFormat)
+    print(f"Scored with {type(model).__name__}; saved to {path}")
 
 
-def plan(found: DataFrame, settings: Settings[Score]) -> str:
-    given = settings.given
+def plan(rows: DataFrame, values: Score) -> str:
     lines = [
         "Nothing was written (--dry-run). The input fits the model; the job would",
-        f"  read   {given.input}",
-        f"  score  by {given.model}{', as a stream' if given.stream else ''}",
-        f"  write  {given.output} ({given.outputFormat}) with",
-        *(f"           {f.name} ({f.dataType.simpleString()})" for f in found.schema.fields),
+        f"  read   {values.input}",
+        f"  score  with {values.model}{', as a stream' if values.stream else ''}",
+        f"  write  {values.output} ({values.outputFormat}) with",
+        *(f"           {f.name} ({f.dataType.simpleString()})" for f in rows.schema.fields),
     ]
     return "\n".join(lines)
 
 
 def scored(model: Any, rows: DataFrame, settings: Settings[Score]) -> DataFrame:
-    """The rows with the outputs; a JobError where the columns do not fit."""
-    given = settings.given
+    """The rows with the outputs; a JobError if the columns do not fit."""
+    values = settings.job
     check_columns(model, rows)
-    need_columns(rows, given.keep or [])
-    names = given.keep if given.keep is not None else rows.columns
+    need_columns(rows, values.keep or [])
+    names = values.keep if values.keep is not None else rows.columns
     for param in ("predictionCol", "probabilityCol", "contributionsCol", "rulesCol"):
-        if (name := getattr(given, param)) in names:
-            message = f"the input has a column '{name}' already. Give the output another name."
+        if (name := getattr(values, param)) in names:
+            message = f"the input already has a column '{name}'. Give the output another name."
             raise settings.error(param, message, UNFIT_INPUT)
-    model = model.copy()._set(**_asked(model, settings))
+    model = model.copy()._set(**_output_params(model, settings))
     try:
-        found = model.transform(rows)
+        predicted = model.transform(rows)
     except ValueError as error:
         raise settings.error("input", str(error), UNFIT_INPUT) from error
-    outputs = _outputs(model, given)
+    outputs = _outputs(model, values)
     columns = [*map(column, names), *(value.alias(name) for name, value in outputs.items())]
-    found = found.select(*columns)
-    return _as_text(found) if given.outputFormat == "csv" else found
+    selected = predicted.select(*columns)
+    return _lists_as_json(selected) if values.outputFormat == "csv" else selected
 
 
-def _asked(model: Any, settings: Settings[Score]) -> dict[str, str]:
-    """The output Params; what a kind of model does not have is left out, with a word."""
-    given = settings.given
-    wanted = {
-        "predictionCol": given.predictionCol,
-        "probabilityCol": PROBABILITIES if given.probabilityCol else "",
+def _output_params(model: Any, settings: Settings[Score]) -> dict[str, str]:
+    """The output Params that this kind of model has; a message names the ones it lacks."""
+    values = settings.job
+    params = {
+        "predictionCol": values.predictionCol,
+        "probabilityCol": PROBABILITIES if values.probabilityCol else "",
         "rawPredictionCol": "",
-        "contributionsCol": given.contributionsCol,
-        "leafCol": LEAVES if given.rulesCol else "",
+        "contributionsCol": values.contributionsCol,
+        "leafCol": LEAVES if values.rulesCol else "",
     }
-    lost = [name for name, value in wanted.items() if value and not model.hasParam(name)]
-    if "leafCol" in lost:
-        message = f"a {type(model).__name__} is no single sum of trees; it has no rules to show."
+    lacking = [name for name, value in params.items() if value and not model.hasParam(name)]
+    kind = type(model).__name__
+    if "leafCol" in lacking:
+        message = f"a {kind} is not a single sum of trees, so it has no rules."
         raise settings.error("rulesCol", message, UNFIT_INPUT)
-    if "contributionsCol" in lost:
-        log.info("No contributions: a %s is no single sum of trees.", type(model).__name__)
-    return {name: value for name, value in wanted.items() if model.hasParam(name)}
+    if "contributionsCol" in lacking:
+        log.info("No contributions: a %s is not a single sum of trees.", kind)
+    return {name: value for name, value in params.items() if model.hasParam(name)}
 
 
-def _outputs(model: Any, given: Score) -> dict[str, Column]:
-    found = {given.predictionCol: column(given.predictionCol)} if given.predictionCol else {}
-    if outcome(model) != AMOUNT and given.probabilityCol:
+def _outputs(model: Any, values: Score) -> dict[str, Column]:
+    outputs = {values.predictionCol: column(values.predictionCol)} if values.predictionCol else {}
+    if outcome(model) != AMOUNT and values.probabilityCol:
         all_classes = vector_to_array(F.col(PROBABILITIES))
         one = F.get(all_classes, F.lit(1)) if outcome(model) == BINARY else all_classes
-        found[given.probabilityCol] = one
-    if given.contributionsCol and model.hasParam("contributionsCol"):
-        found[given.contributionsCol] = column(given.contributionsCol)
-    if given.rulesCol:
-        found[given.rulesCol] = _fired(model)
-    return found
+        outputs[values.probabilityCol] = one
+    if values.contributionsCol and model.hasParam("contributionsCol"):
+        outputs[values.contributionsCol] = column(values.contributionsCol)
+    if values.rulesCol:
+        outputs[values.rulesCol] = _rules(model)
+    return outputs
 
 
-def _fired(model: Any) -> Column:
-    """For each tree the conditions of the leaf that the row is in; of G-FIGS, by group."""
-    if not hasattr(model, "groups"):
-        return _fired_in_trees(model)
+def _rules(model: Any) -> Column:
+    """For each tree the conditions of the leaf that the row is in; G-FIGS takes the row's group."""
+    if not isinstance(model, GroupedModel):
+        return _rules_of_trees(model)
     group = column(model.getOrDefault("groupCol"))
-    cases = [F.when(group == own, _fired_in_trees(m)) for own, m in model.models.items()]
+    cases = [F.when(group == name, _rules_of_trees(part)) for name, part in model.models.items()]
     return F.coalesce(*cases)
 
 
-def _fired_in_trees(model: Any) -> Column:
-    rules, leaves = model.rules(), vector_to_array(F.col(LEAVES))
-    texts: list[Sequence[str]] = [list(own["path"]) for _, own in rules.groupby("tree", sort=True)]
-    fired = [
-        F.get(F.array(*map(F.lit, paths)), leaves[k].cast("int")) for k, paths in enumerate(texts)
+def _rules_of_trees(model: Any) -> Column:
+    trees, leaves = model.rules().groupby("tree", sort=True), vector_to_array(F.col(LEAVES))
+    texts: list[Sequence[str]] = [list(tree["path"]) for _, tree in trees]
+    rules = [
+        F.get(F.array(*map(F.lit, by_leaf)), leaves[k].cast("int"))
+        for k, by_leaf in enumerate(texts)
     ]
-    return F.array(*fired)
+    return F.array(*rules)
 
 
-def _as_text(found: DataFrame) -> DataFrame:
-    """Lists as JSON, which CSV has no form for."""
-    for field in found.schema.fields:
+def _lists_as_json(rows: DataFrame) -> DataFrame:
+    """Lists as JSON text: CSV has no lists."""
+    for field in rows.schema.fields:
         if isinstance(field.dataType, ArrayType):
-            found = found.withColumn(field.name, F.to_json(column(field.name)))
-    return found
+            rows = rows.withColumn(field.name, F.to_json(column(field.name)))
+    return rows

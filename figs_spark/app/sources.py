@@ -1,4 +1,4 @@
-"""Reading a table in any form that Spark reads; a short message where it cannot be read."""
+"""Reading a table in any format that Spark reads, with a short message if it cannot be read."""
 
 from __future__ import annotations
 
@@ -26,69 +26,68 @@ class Input:
     """The keys of a job that reads a table."""
 
     input: str | None = key(None, "path or name of the table to read")
-    format: Format = key("auto", "of the input; auto: by what the path looks like")
-    options: dict[str, Any] = key({}, "of Spark's reader, such as {delimiter: ';'}")
-    where: str | None = key(None, "SQL condition: only the rows that fulfil it")
+    format: Format = key("auto", "format of the input; auto: what the path looks like")
+    options: dict[str, Any] = key({}, "options of Spark's reader, such as {delimiter: ';'}")
+    where: str | None = key(None, "SQL condition; only rows that meet it are used")
 
 
 def read(spark: SparkSession, settings: Settings[Any]) -> DataFrame:
     """The rows of the input, or a JobError."""
-    given: Input = settings.given
     path = require(settings, "input", "a path or the name of a table")
-    kind = kind_of(spark, given)
+    kind = kind_of(spark, settings.job)
     if kind != "table" and not exists(spark, path):
         raise settings.error("input", f"'{path}' does not exist.", UNFIT_INPUT)
     try:
-        data = filtered(_load(spark, path, kind, given.options), settings)
-        log.debug("%s has the columns %s", path, data.columns)  # on Connect read here, not before
+        data = filtered(_load(spark, path, kind, settings.job.options), settings)
+        log.debug("%s has the columns %s", path, data.columns)  # Connect reads here, not before
     except JobError:
         raise
-    except Exception as error:  # a source that is not installed fails in Java, in its own ways
+    except Exception as error:  # a format that is not installed fails in Java, in various ways
         message = f"'{path}' cannot be read as {kind}: {short(error)} {_remedy(kind)}"
         raise settings.error("input", message, UNFIT_INPUT) from error
     return data
 
 
 def filtered(data: DataFrame, settings: Settings[Any]) -> DataFrame:
-    condition = settings.given.where
+    condition = settings.job.where
     if condition is None:
         return data
     try:
-        found = data.where(condition)
-        log.debug("%s of %s", condition, found.columns)
+        rows = data.where(condition)
+        log.debug("%s of %s", condition, rows.columns)
     except PySparkException as error:
-        message = f"'{condition}' does not hold for this table: {short(error)}"
+        message = f"'{condition}' does not fit this table: {short(error)}"
         raise settings.error("where", message, UNFIT_INPUT) from error
-    return found
+    return rows
 
 
 def require(settings: Settings[Any], name: str, what: str) -> str:
-    value = getattr(settings.given, name)
+    value = getattr(settings.job, name)
     if not value:
-        raise settings.error(name, f"{what} is needed: set --{name}, or {name}: in the YAML file.")
+        raise settings.error(name, f"{what} is needed. Set --{name}, or {name}: in the YAML file.")
     return str(value)
 
 
 def reader_options(kind: str, options: dict[str, Any]) -> dict[str, Any]:
-    given = {name: str(v).lower() if isinstance(v, bool) else v for name, v in options.items()}
-    return {**CSV, **given} if kind == "csv" else given
+    texts = {name: str(v).lower() if isinstance(v, bool) else v for name, v in options.items()}
+    return {**CSV, **texts} if kind == "csv" else texts
 
 
 def _load(spark: SparkSession, path: str, kind: str, options: dict[str, Any]) -> DataFrame:
     if kind == "table":
         return spark.table(path)
     reader = spark.read.options(**reader_options(kind, options))
-    if kind == "parquet":  # a file that is none is found here, before an executor fails on it
-        found = reader.option("ignoreCorruptFiles", "true").load([path, path], "parquet").schema
-        reader = spark.read.options(**options).schema(found)
+    if kind == "parquet":  # other files are noticed here, before an executor fails on them
+        schema = reader.option("ignoreCorruptFiles", "true").load([path, path], "parquet").schema
+        reader = spark.read.options(**options).schema(schema)
     return reader.format(kind).load(path)
 
 
-def kind_of(spark: SparkSession, given: Input) -> str:
-    """The format; where it is "auto", by the name of the path and by what is there."""
-    path = str(given.input)
-    if given.format != "auto":
-        return given.format
+def kind_of(spark: SparkSession, source: Input) -> str:
+    """The format; if it is "auto", the name of the path decides, and what is there."""
+    path = str(source.input)
+    if source.format != "auto":
+        return source.format
     suffix = path.removesuffix(".gz").removesuffix("/").rpartition(".")[2].lower()
     if suffix in SUFFIXES:
         return SUFFIXES[suffix]
@@ -98,9 +97,9 @@ def kind_of(spark: SparkSession, given: Input) -> str:
 
 
 def exists(spark: SparkSession, path: str) -> bool:
-    """Whether a path holds anything, on any file system that Spark reaches.
+    """Whether there is anything at a path, on any file system that Spark reaches.
 
-    The path is named twice because Spark looks for a stream's log, and warns, where it is single.
+    The path is named twice: for a single one Spark looks for the log of a stream, and warns.
     """
     try:
         return bool(spark.read.format("binaryFile").load([path, path]).columns)
@@ -118,11 +117,11 @@ def table_exists(spark: SparkSession, name: str) -> bool:
 
 
 def short(error: Exception) -> str:
-    """The first sentence of an error of Spark, without codes and without what Java adds."""
+    """The first sentence of a Spark error, without codes and without what Java adds."""
     text = re.sub(r"^An error occurred while calling .*\n: [\w.$]+: ", "", str(error).strip())
     line = text.partition("\n")[0]
     if "UNABLE_TO_INFER_SCHEMA" in line:
-        return "there is no such file in it."
+        return "it has no file of that format."
     line = re.sub(r"^\[[A-Z_.0-9]+\] ", "", line)
     line = re.sub(r" ?SQLSTATE: \w+", "", line)
     return line if line.endswith((".", "?")) else f"{line}."
@@ -131,19 +130,19 @@ def short(error: Exception) -> str:
 def _remedy(kind: str) -> str:
     if kind == "delta":
         return "Is the Delta package on the class path (--packages)?"
-    return "Set format to what it is: parquet, csv, json, orc, delta or table."
+    return "Set format to the right one: parquet, csv, json, orc, delta or table."
 
 
-def need_columns(data: DataFrame, wanted: Iterable[str]) -> None:
-    """Raise where the table lacks any of the columns."""
-    missing = [name for name in dict.fromkeys(wanted) if name not in data.columns]
+def need_columns(data: DataFrame, needed: Iterable[str]) -> None:
+    """Raise if the table lacks any of these columns."""
+    missing = [name for name in dict.fromkeys(needed) if name not in data.columns]
     if missing:
         names = ", ".join(map(repr, missing))
         hint = close(missing[0], data.columns) or f"it has {listed(data.columns, 30)}."
         raise JobError(UNFIT_INPUT, f"the input has no column {names}; {hint}")
 
 
-def only(data: DataFrame, wanted: Sequence[str]) -> DataFrame:
-    """These columns alone, so that a stray one cannot be in the way of a model's outputs."""
-    need_columns(data, wanted)
-    return data.select(*[column(name) for name in dict.fromkeys(wanted)])
+def only(data: DataFrame, names: Sequence[str]) -> DataFrame:
+    """These columns alone, so that no other column has the name of a model's output."""
+    need_columns(data, names)
+    return data.select(*[column(name) for name in dict.fromkeys(names)])

@@ -1,7 +1,7 @@
 """Scoring as a stream: files that arrive in a folder are scored and appended to another.
 
-The checkpoint keeps the place, so a stream that was stopped goes on where it was: nothing is lost
-or scored twice. `availableNow` scores what is there and ends, for a scheduler to start again.
+The checkpoint records what was scored, so a stream that was stopped continues from there: no row is
+lost or scored twice. `availableNow` scores what is there and ends; a scheduler can start it again.
 """
 
 from __future__ import annotations
@@ -24,29 +24,31 @@ log = logging.getLogger("figs_spark")
 
 def check_stream(settings: Settings[Any]) -> None:
     if settings.overwrite:
-        raise settings.error("--overwrite", "a stream appends. Remove output and checkpoint first.")
-    if settings.given.options.get("path"):
-        raise settings.error("options.path", "name the folder as input.")
+        raise settings.error(
+            "--overwrite", "a stream appends. Remove output and checkpoint yourself."
+        )
+    if settings.job.options.get("path"):
+        raise settings.error("options.path", "use the key input for the folder.")
 
 
 def score_stream(
     spark: SparkSession, settings: Settings[Any], score: Callable[[DataFrame], DataFrame]
 ) -> None:
-    """Score what arrives, until stopped or, with availableNow, until all is scored."""
-    given = settings.given
-    output = given.output.rstrip("/")
-    checkpoint = given.checkpoint or f"{output}_checkpoint"
+    """Score what arrives until stopped; with availableNow, until all that is there is scored."""
+    values = settings.job
+    output = values.output.rstrip("/")
+    checkpoint = values.checkpoint or f"{output}_checkpoint"
     if exists(spark, output) and not exists(spark, checkpoint):
-        message = f"'{output}' exists, but no checkpoint '{checkpoint}' of a stream that wrote it."
+        message = f"'{output}' exists without a checkpoint '{checkpoint}': no stream wrote it."
         raise settings.error("output", message, OUTPUT_EXISTS)
     rows = score(source(spark, settings))
     if settings.dry_run:
         columns = ", ".join(f"{f.name} {f.dataType.simpleString()}" for f in rows.schema.fields)
         print(f"Nothing was started (--dry-run). A stream would write to {output}: {columns}")
         return
-    writer = rows.writeStream.format(given.outputFormat).outputMode("append")
+    writer = rows.writeStream.format(values.outputFormat).outputMode("append")
     writer = writer.option("path", output).option("checkpointLocation", checkpoint)
-    once = given.trigger == NOW
+    once = values.trigger == NOW
     writer = writer.trigger(availableNow=True) if once else _every(writer, settings)
     query = writer.start()
     try:
@@ -59,23 +61,23 @@ def score_stream(
 
 def _every(writer: Any, settings: Settings[Any]) -> Any:
     try:
-        return writer.trigger(processingTime=settings.given.trigger)
+        return writer.trigger(processingTime=settings.job.trigger)
     except (ValueError, PySparkException) as error:
         message = f"{NOW} or an interval such as '10 seconds' is needed: {short(error)}"
         raise settings.error("trigger", message) from error
 
 
 def source(spark: SparkSession, settings: Settings[Any]) -> DataFrame:
-    """The arriving rows; their columns are given, or read from the files that are there."""
-    given = settings.given
-    kind = kind_of(spark, given)
-    reader = spark.readStream.options(**reader_options(kind, given.options))
+    """The arriving rows; the schema is a setting, or read from the files that are there."""
+    values = settings.job
+    kind = kind_of(spark, values)
+    reader = spark.readStream.options(**reader_options(kind, values.options))
     try:
         if kind == "table":
-            return filtered(reader.table(given.input), settings)
+            return filtered(reader.table(values.input), settings)
         if kind != "delta":
-            reader = reader.schema(given.schema or read(spark, settings).schema)
-        return filtered(reader.format(kind).load(given.input), settings)
+            reader = reader.schema(values.schema or read(spark, settings).schema)
+        return filtered(reader.format(kind).load(values.input), settings)
     except PySparkException as error:
-        message = f"'{given.input}' cannot be read as a stream of {kind}: {short(error)}"
+        message = f"'{values.input}' cannot be read as a stream of {kind}: {short(error)}"
         raise settings.error("input", message, UNFIT_INPUT) from error

@@ -1,15 +1,15 @@
-"""Train: a table becomes a model, a page that shows it, and numbers that judge it.
+"""Train: a table becomes a model, its text and picture, and numbers that say how good it is.
 
 The output is a folder:
 
     model/          the fitted stage; load it with its class, or name the folder in score.yaml
     model.txt       the model as printed, model.svg as a picture
     metrics.json    what was fitted, and how good it is on validation and test rows
-    sizes.csv       the loss after 0, 1, 2, ... splits, where the model is one sum of trees
-    settings.json   all settings, and how the rows were divided, by which `evaluate` finds test rows
+    sizes.csv       the loss after 0, 1, 2, ... splits, if the model is one sum of trees
+    settings.json   all settings, and how the rows were divided, so that `evaluate` finds them
 
-Without an input the rows are those of `figs_spark.datasets.trauma_registry`, whose true risk is
-known: the model's AUC is then shown next to the best one attainable.
+Without an input, `figs_spark.datasets.trauma_registry` generates the rows. Their true risk is
+known, so the model's AUC is printed next to the best AUC that any model can reach.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from figs_spark.app.division import (
     TEST,
     VALIDATION,
     Division,
-    Split,
-    check_split,
+    Holdout,
+    check_holdout,
     divide,
 )
 from figs_spark.app.errors import UNFIT_INPUT, JobError
 from figs_spark.app.estimators import Kind, Task, check_params, columns_in_params, task_of
 from figs_spark.app.fitting import Fitted, Operating, Size, check_fitting, fit
-from figs_spark.app.metrics import BINARY, judge, of_binary, outcome, plain
+from figs_spark.app.metrics import BINARY, measure, of_binary, outcome, plain
 from figs_spark.app.outputs import Folder, appearing, check_output
 from figs_spark.app.sources import Input, filtered, only, read, require
 from figs_spark.dataframes.columns import column
@@ -50,59 +50,59 @@ PART = "figs_spark_part"
 
 @dataclass(frozen=True)
 class Train(Input):
-    """Fit a model to a table, print it, judge it on held-out rows, save it."""
+    """Fit a model to a table, print it, evaluate it on held-out rows, save it."""
 
-    rows: int = key(100_000, "rows to generate where there is no input", low=1)
+    rows: int = key(100_000, "rows to generate if there is no input", low=1)
     label: str | None = key(None, "column to predict; needed with an input")
-    features: list[str] | None = key(None, "columns to predict by; default: all others")
-    exclude: list[str] = key([], "columns that are no features")
+    features: list[str] | None = key(None, "columns to predict from; default: all others")
+    exclude: list[str] = key([], "columns that are not features")
     weight: str | None = key(None, "column with row weights")
-    reference: str | None = key(None, "column with another score, to be judged beside the model")
-    task: Task = key("auto", "auto: few whole numbers from 0 up, or truth values, are classes")
-    kind: Kind = key("figs", "one FIGS, Bagging-FIGS, or G-FIGS with one model per group")
+    reference: str | None = key(None, "column with another score, to compare the model with")
+    task: Task = key("auto", "auto: booleans and small whole numbers from 0 up are classes")
+    kind: Kind = key("figs", "FIGS, Bagging-FIGS, or G-FIGS (one model per group)")
     model: dict[str, Any] = key({}, "Params of the estimator, by name")
-    split: Split = section(Split, "which rows train, validate and test")
-    size: Size = section(Size, "how many splits")
+    split: Holdout = section(Holdout, "which rows train, validate and test")
+    size: Size = section(Size, "the number of splits")
     operatingPoint: Operating = section(Operating, "the threshold")
-    output: str | None = key(None, "folder for model and metrics; without it nothing is saved")
+    output: str | None = key(None, "folder for model and metrics; without one nothing is saved")
 
 
 SETTINGS = Train
 
 
 def check(settings: Settings[Train]) -> None:
-    """What can be refused before Spark starts."""
-    values = settings.given
+    """Check what can be checked before Spark starts."""
+    values = settings.job
     if values.input is not None:
         require(settings, "label", "the column to predict")
     if settings.overwrite and values.output is None:
-        raise settings.error("--overwrite", "needs an output, the folder to replace.")
-    check_split(settings)
+        raise settings.error("--overwrite", "an output is needed: the folder to replace.")
+    check_holdout(settings)
     check_params(settings)
     check_fitting(settings)
 
 
 def run(spark: SparkSession, settings: Settings[Train]) -> None:
-    if settings.given.output is not None:
+    if settings.job.output is not None:
         check_output(spark, settings)
     data, settings = load(spark, settings)
-    division = divide(data, settings.given.split)
+    division = divide(data, settings.job.split)
     features, data = columns(data, settings, division)
     task = task_of(data, settings)
     if settings.dry_run:
-        print(plan(data, settings, features, task))
+        print(plan(data, settings.job, features, task))
         return
-    if settings.given.output is None:
+    if settings.job.output is None:
         train(data, settings, features, task)
         return
     with appearing(spark, settings) as folder:
         save(folder, settings, division, *train(data, settings, features, task))
-    print(f"Saved to {settings.given.output}")
+    print(f"Saved to {settings.job.output}")
 
 
 def load(spark: SparkSession, settings: Settings[Train]) -> tuple[DataFrame, Settings[Train]]:
-    """The rows; settings of the generated ones are filled in."""
-    values = settings.given
+    """The rows, and the settings; for generated rows these are filled in."""
+    values = settings.job
     if values.input is not None:
         return read(spark, settings), settings
     group = values.split.group or (None if values.split.column else "patient_id")
@@ -114,14 +114,14 @@ def load(spark: SparkSession, settings: Settings[Train]) -> tuple[DataFrame, Set
         split=replace(values.split, group=group),
     )
     rows = datasets.trauma_registry(spark, values.rows, with_risk=True)
-    return filtered(rows, settings), replace(settings, given=values)
+    return filtered(rows, settings), replace(settings, job=values)
 
 
 def columns(
     data: DataFrame, settings: Settings[Train], division: Division
 ) -> tuple[list[str], DataFrame]:
-    """The features, and the table with the columns that are used; a truth value counts 0 or 1."""
-    values = settings.given
+    """The features, and the table with the columns in use; a boolean label becomes 0 or 1."""
+    values = settings.job
     label = str(values.label)
     others = [c for c in (values.weight, values.reference, values.split.column) if c]
     others += [c for c in (values.split.group, *columns_in_params(values.model)) if c]
@@ -138,18 +138,17 @@ def columns(
     return features, kept
 
 
-def plan(data: DataFrame, settings: Settings[Train], features: list[str], task: str) -> str:
-    values = settings.given
+def plan(data: DataFrame, values: Train, features: list[str], task: str) -> str:
     kinds = {field.name: field.dataType.simpleString() for field in data.schema.fields}
     by = values.split.column or f"shares {values.split.fractions}"
-    group = f", {values.split.group} kept whole" if values.split.group else ""
+    group = f", each {values.split.group} in one part" if values.split.group else ""
     lines = [
         "Nothing was fitted or written (--dry-run). The job would",
         f"  read     {values.input or f'{values.rows:,} generated rows'}",
         f"  predict  {values.label} ({kinds[str(values.label)]}), {task}",
-        f"  by       {len(features)} features:",
+        f"  from     {len(features)} features:",
         *(f"             {name} ({kinds[name]})" for name in features),
-        f"  split    by {by}{group}",
+        f"  divide   by {by}{group}",
         f"  fit      {values.kind} with {values.model or 'default Params'}",
         f"  size     {values.size.choose}",
         f"  write    {values.output or 'nothing'}",
@@ -160,18 +159,18 @@ def plan(data: DataFrame, settings: Settings[Train], features: list[str], task: 
 def train(
     data: DataFrame, settings: Settings[Train], features: list[str], task: str
 ) -> tuple[Fitted, dict[str, Any]]:
-    """Fit, print and judge."""
-    values = settings.given
+    """Fit, print and evaluate."""
+    values = settings.job
     parts = {part: data.where(F.col(PART) == part).drop(PART) for part in PARTS}
     started = time.perf_counter()
     try:
         fitted = fit(parts, settings, features, task)
         seconds = time.perf_counter() - started
         print(f"\nFitted in {seconds:.1f} s:\n\n{fitted.model}\n")
-        found = {part: judged(fitted.model, parts[part], values) for part in (VALIDATION, TEST)}
+        metrics = {p: metrics_on(parts[p], fitted.model, values) for p in (VALIDATION, TEST)}
     except (TypeError, ValueError) as error:
         raise JobError(UNFIT_INPUT, str(error)) from error
-    for part, numbers in found.items():
+    for part, numbers in metrics.items():
         if numbers:
             print(f"On {numbers['rows']:,} {part} rows:\n{shown(numbers, values)}")
     return fitted, {
@@ -181,24 +180,24 @@ def train(
         "seconds": seconds,
         "size": fitted.size,
         "versions": {"figs_spark": __version__, "spark": data.sparkSession.version},
-        **found,
+        **metrics,
     }
 
 
-def judged(model: Any, rows: DataFrame, values: Train) -> dict[str, Any] | None:
-    """The metrics on these rows; None where there are none."""
+def metrics_on(rows: DataFrame, model: Any, values: Train) -> dict[str, Any] | None:
+    """The metrics on these rows; None if there are no rows."""
     label, score = str(values.label), values.reference
     if rows.isEmpty():
         return None
-    found = judge(model, rows, label, values.weight)
+    metrics = measure(model, rows, label, values.weight)
     if score and outcome(model) == BINARY:
         rows = rows.where(column(score).isNotNull())
-        found["reference"] = of_binary(rows, label, score, values.weight)
-    return found
+        metrics["reference"] = of_binary(rows, label, score, values.weight)
+    return metrics
 
 
 def shown(numbers: dict[str, Any], values: Train) -> str:
-    """The numbers of a part, one per line."""
+    """The metrics of a part, one per line."""
     if "auc" not in numbers:
         return "\n".join(f"  {n:<20} {v:.4f}" for n, v in numbers.items() if isinstance(v, float))
     lines = [_area("AUC", numbers)]
@@ -227,7 +226,7 @@ def save(
     fitted: Fitted,
     metrics: dict[str, Any],
 ) -> None:
-    """The folder that the module's text describes; settings.json comes last."""
+    """Write the folder that the head of this module describes; settings.json is written last."""
     writer = fitted.model.write()
     (writer.overwrite() if folder.overwrite else writer).save(f"{folder.path}/model")
     folder.write("model.txt", f"{fitted.model}\n")
@@ -235,5 +234,5 @@ def save(
     folder.write("metrics.json", json.dumps(plain(metrics), indent=2) + "\n")
     if fitted.sizes is not None:
         folder.write("sizes.csv", fitted.sizes.to_csv(index=False))
-    record = {"settings": asdict(settings.given), "division": division.to_dict()}
+    record = {"settings": asdict(settings.job), "division": division.to_dict()}
     folder.write("settings.json", json.dumps(plain(record), indent=2) + "\n")

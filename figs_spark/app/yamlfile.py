@@ -15,7 +15,7 @@ from figs_spark.app.errors import WRONG_USAGE, JobError
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML 1.1 takes 1e-4 for text; here it is a number."""
+    """YAML 1.1 reads 1e-4 as text; this loader reads it as a number."""
 
 
 _Loader.add_implicit_resolver(
@@ -26,24 +26,26 @@ _Loader.add_implicit_resolver(
 
 
 @dataclass
-class _Found:
+class _Content:
+    """What the file sets, by dotted name, and what is wrong with it."""
+
     values: dict[str, Any] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
 
 def read_yaml(path: str, cls: type[Any]) -> tuple[Mapping[str, Any], Mapping[str, str]]:
-    """Values by dotted name, and the line that each one is on."""
-    found = _Found()
+    """Values by dotted name, and the line of each."""
+    content = _Content()
     root = _compose(path)
     if root is None:
         return {}, {}
     if not isinstance(root, yaml.MappingNode):
         raise JobError(WRONG_USAGE, f"{path}: keys and values are needed, such as `rows: 1000`.")
-    _read(path, root, keys_of(cls), "", found)
-    if found.problems:
-        raise JobError(WRONG_USAGE, "\n".join(found.problems))
-    return found.values, found.origins
+    _read(path, root, keys_of(cls), "", content)
+    if content.problems:
+        raise JobError(WRONG_USAGE, "\n".join(content.problems))
+    return content.values, content.origins
 
 
 def _compose(path: str) -> yaml.Node | None:
@@ -63,49 +65,49 @@ def _compose(path: str) -> yaml.Node | None:
 
 
 def _read(
-    path: str, node: yaml.MappingNode, known: Mapping[str, Any], prefix: str, found: _Found
+    path: str, node: yaml.MappingNode, keys: Mapping[str, Any], prefix: str, content: _Content
 ) -> None:
     seen: set[str] = set()
     for name, line, value in _entries(node):
         full, where = prefix + name, f"{path}, line {line}"
         if full in seen:
-            found.problems.append(f"{where}: '{full}' is set twice. Leave one of them.")
+            content.problems.append(f"{where}: '{full}' is set twice. Remove one of them.")
         seen.add(full)
-        if full not in known:
-            siblings = [k.removeprefix(prefix) for k in known if _is_child(k, prefix)]
-            found.problems.append(f"{where}: unknown key '{full}'; {nearest(name, siblings)}")
-        elif not isinstance(known[full], Key):
-            _read_section(path, value, known, full, where, found)
+        if full not in keys:
+            siblings = [k.removeprefix(prefix) for k in keys if _is_child(k, prefix)]
+            content.problems.append(f"{where}: unknown key '{full}'; {nearest(name, siblings)}")
+        elif not isinstance(keys[full], Key):
+            _read_section(path, value, keys, full, where, content)
         else:
-            _read_value(known[full], value, where, found)
+            _read_value(keys[full], value, where, content)
 
 
 def _read_section(
-    path: str, node: yaml.Node, known: Mapping[str, Any], name: str, where: str, found: _Found
+    path: str, node: yaml.Node, keys: Mapping[str, Any], name: str, where: str, content: _Content
 ) -> None:
     if isinstance(node, yaml.MappingNode):
-        found.origins[name] = f"{where} ({name})"
-        _read(path, node, known, f"{name}.", found)
+        content.origins[name] = f"{where} ({name})"
+        _read(path, node, keys, f"{name}.", content)
     elif _plain(node) is not None:
-        found.problems.append(f"{where}: '{name}' is a section: indented keys are needed below it.")
+        content.problems.append(f"{where}: '{name}' is a section: put its keys below it, indented.")
 
 
-def _read_value(known: Key, node: yaml.Node, where: str, found: _Found) -> None:
-    found.origins[known.name] = f"{where} ({known.name})"
+def _read_value(declared: Key, node: yaml.Node, where: str, content: _Content) -> None:
+    content.origins[declared.name] = f"{where} ({declared.name})"
     try:
-        found.values[known.name] = convert(known, _plain(node))
+        content.values[declared.name] = convert(declared, _plain(node))
     except ValueError as error:
-        found.problems.append(f"{where}: '{known.name}': {error}.")
-    if known.is_map and isinstance(node, yaml.MappingNode):
+        content.problems.append(f"{where}: '{declared.name}': {error}.")
+    if declared.is_map and isinstance(node, yaml.MappingNode):
         file = where.rpartition(", line ")[0]
         for name, line, _ in _entries(node):
-            inner = f"{known.name}.{name}"
-            found.origins[inner] = f"{file}, line {line} ({inner})"
+            inner = f"{declared.name}.{name}"
+            content.origins[inner] = f"{file}, line {line} ({inner})"
 
 
 def _entries(node: yaml.MappingNode) -> Iterator[tuple[str, int, yaml.Node]]:
-    for key, value in node.value:
-        yield str(key.value), key.start_mark.line + 1, value
+    for name, value in node.value:
+        yield str(name.value), name.start_mark.line + 1, value
 
 
 def _plain(node: yaml.Node) -> Any:
@@ -121,6 +123,6 @@ def _is_child(name: str, prefix: str) -> bool:
 
 
 def scalar(text: str) -> Any:
-    """What a text on the command line is in YAML: 10 a number, true a truth value."""
+    """The value of a text on the command line, read as YAML: 10 is a number, true a boolean."""
     node = yaml.compose(text, Loader=_Loader)
     return None if node is None else _plain(node)

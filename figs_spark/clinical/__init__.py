@@ -1,1 +1,1 @@
-"""How clinicians judge a score: whom it finds, whom it spares, and whether its risks are true."""
+"""How good is a score? Whom it finds, whom it spares, and whether its probabilities are right."""

@@ -1,12 +1,12 @@
 """What the thresholds of a score do: the curve, operating points, areas. NumPy only.
 
-Everything comes from `Levels`, the weights of positives and negatives by score. A threshold lies
-halfway between two scores, so `score >= threshold` and `score > threshold` flag the same rows
-(unless no number lies between the two scores: then `>=` is meant). The first point of a curve flags
-nobody, with the threshold inf; the last one everybody, with -inf.
+Everything is computed from `RowsByScore`, the weights of positives and negatives by score. A
+threshold lies halfway between two scores, so `score >= threshold` and `score > threshold` flag the
+same rows. (If no number lies between the two scores, only `>=` does.) The first point of a curve
+flags nobody: its threshold is inf. The last point flags everybody: its threshold is -inf.
 
-With weights all shares are weighted, and the uncertainty is that of Kish's effective number of
-rows, (sum w)^2 / sum w^2, which is the number of rows where all weights are equal.
+With weights, all shares are weighted. Their uncertainty is that of Kish's effective number of rows,
+(sum w)^2 / sum w^2; if all weights are equal, this is the number of rows.
 """
 
 from __future__ import annotations
@@ -22,15 +22,18 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-Z = 1.959963984540054  # of a 95% interval
+Z = 1.959963984540054  # standard errors to either side in a 95% interval
 EVERYONE = -1.0  # a threshold below every probability
 
 
 @dataclass(frozen=True)
-class Levels:
-    """Rows by score, from the highest score down: one entry per level."""
+class RowsByScore:
+    """The rows added up by score: one entry per score, the highest score first.
 
-    low: Floats  # smallest and largest score; they differ where scores were merged
+    If there are very many scores, an entry stands for a range of neighbouring scores.
+    """
+
+    low: Floats  # smallest and largest score of the entry
     high: Floats
     positives: Floats  # weight of the rows labelled 1
     negatives: Floats
@@ -41,15 +44,15 @@ class Levels:
     errors: Floats  # sum of weight * (score - label)^2
 
     @classmethod
-    def of(cls, keys: Floats, columns: Mapping[str, Floats]) -> Levels:
-        """Entries with equal keys are added up; keys rise with the score."""
-        found, place = np.unique(-keys, return_inverse=True)
-        low, high = np.full(len(found), np.inf), np.full(len(found), -np.inf)
-        np.minimum.at(low, place, columns["low"])
-        np.maximum.at(high, place, columns["high"])
+    def of(cls, ranks: Floats, columns: Mapping[str, Floats]) -> RowsByScore:
+        """Add up the entries of equal rank; ranks rise with the score."""
+        distinct, entry = np.unique(-ranks, return_inverse=True)
+        low, high = np.full(len(distinct), np.inf), np.full(len(distinct), -np.inf)
+        np.minimum.at(low, entry, columns["low"])
+        np.maximum.at(high, entry, columns["high"])
         names = [field.name for field in fields(cls)][2:]
         sums: dict[str, Any] = {
-            name: np.bincount(place, columns[name], len(found)) for name in names
+            name: np.bincount(entry, columns[name], len(distinct)) for name in names
         }
         return cls(low=low, high=high, **sums)
 
@@ -62,7 +65,7 @@ class Levels:
         return self.positive_squares + self.negative_squares
 
     def brier(self) -> float:
-        """The mean squared difference of score and label."""
+        """The mean squared difference between score and label."""
         return float(_ratio(self.errors.sum(), self.weights.sum()))
 
     def auc(self) -> tuple[float, float]:
@@ -77,24 +80,27 @@ class Levels:
         return area, math.sqrt(sum(variances))
 
     def average_precision(self) -> float:
-        """The area under the precision-recall curve, in steps, as scikit-learn's."""
+        """The area under the precision-recall curve, in steps as in scikit-learn."""
         tp, fp = np.cumsum(self.positives), np.cumsum(self.negatives)
         return float(_ratio(self.positives @ _ratio(tp, tp + fp), tp[-1]))
 
     def bins(self, most: int) -> NDArray[np.intp]:
-        """Of each level the bin, from the lowest score up: of equal weight, or one per level."""
+        """The bin of each entry, counted from the lowest score.
+
+        Bins have about equal weight; with at most `most` entries, each entry is a bin.
+        """
         if len(self.low) <= most:
             return np.arange(len(self.low))[::-1]
         middle = self.weights.sum() - np.cumsum(self.weights) + self.weights / 2
-        found = np.floor(most * middle / self.weights.sum())
-        return np.unique(np.clip(found, 0, most - 1), return_inverse=True)[1]
+        numbers = np.floor(most * middle / self.weights.sum())
+        return np.unique(np.clip(numbers, 0, most - 1), return_inverse=True)[1]
 
 
 @dataclass(frozen=True)
 class OperatingPoint:
     """A threshold, and what it does: weights of rows, and sums of squared weights.
 
-    `level` is the sensitivity that was asked for.
+    `level` is the sensitivity that was asked for. The sensitivity reached is at least that.
     """
 
     level: float
@@ -122,7 +128,7 @@ class OperatingPoint:
         return wilson(self.specificity, effective(self.tn + self.fp, self._squares("tn", "fp")))
 
     def row(self) -> dict[str, float]:
-        """All there is to say, with Wilson's 95% intervals, by name."""
+        """All numbers by name, with Wilson's 95% intervals."""
         tp, fp, tn, fn = self.tp, self.fp, self.tn, self.fn
         ppv, npv = float(_ratio(tp, tp + fp)), float(_ratio(tn, tn + fn))
         intervals = {
@@ -131,18 +137,19 @@ class OperatingPoint:
             "ppv": (ppv, wilson(ppv, effective(tp + fp, self._squares("tp", "fp")))),
             "npv": (npv, wilson(npv, effective(tn + fn, self._squares("tn", "fn")))),
         }
-        found = {"level": self.level, "threshold": self.threshold}
+        numbers = {"level": self.level, "threshold": self.threshold}
         for name, (share, (low, high)) in intervals.items():
-            found |= {name: share, f"{name}Low": low, f"{name}High": high}
-        found["lrPositive"] = float(_ratio(self.sensitivity, _ratio(fp, fp + tn)))
-        found["lrNegative"] = float(_ratio(_ratio(fn, tp + fn), self.specificity))
-        found["f1"] = float(_ratio(2 * tp, 2 * tp + fp + fn))
-        return found | {"tp": tp, "fp": fp, "tn": tn, "fn": fn}
+            numbers |= {name: share, f"{name}Low": low, f"{name}High": high}
+        numbers["lrPositive"] = float(_ratio(self.sensitivity, _ratio(fp, fp + tn)))
+        numbers["lrNegative"] = float(_ratio(_ratio(fn, tp + fn), self.specificity))
+        numbers["f1"] = float(_ratio(2 * tp, 2 * tp + fp + fn))
+        return numbers | {"tp": tp, "fp": fp, "tn": tn, "fn": fn}
 
     def as_param(self) -> OperatingPoint:
-        """With a threshold in [0, 1], or EVERYONE, that a probability must be above, not at.
+        """The same point with a threshold that the Param `threshold` takes: [0, 1] or EVERYONE.
 
-        The largest double below the threshold, so that not one probability changes sides.
+        The Param flags probabilities above it, not equal to it. So this is the largest double below
+        the threshold, and no probability changes sides.
         """
         below = math.nextafter(self.threshold, -math.inf)
         return replace(self, threshold=min(1.0, max(EVERYONE, below)))
@@ -162,10 +169,10 @@ class OperatingPoint:
 class Curve:
     """What each threshold flags; `tp` and `fp` are weights."""
 
-    def __init__(self, levels: Levels):
-        self.levels = levels
-        self.tp, self.fp = _running(levels.positives), _running(levels.negatives)
-        between = _halfway(levels.high[1:], levels.low[:-1])
+    def __init__(self, rows: RowsByScore):
+        self.rows = rows
+        self.tp, self.fp = _running(rows.positives), _running(rows.negatives)
+        between = _halfway(rows.high[1:], rows.low[:-1])
         self.thresholds = np.concatenate([[np.inf], between, [-np.inf]])
 
     @cached_property
@@ -177,25 +184,25 @@ class Curve:
         return _ratio(self.fp[-1] - self.fp, self.fp[-1])
 
     def at_sensitivity(self, level: float) -> int:
-        """The best specificity with at least this sensitivity; of equal ones the most sensitive."""
+        """The best specificity with at least this sensitivity; among equals, the most sensitive."""
         enough = np.flatnonzero(self.sensitivity >= level)
         return int(enough[self.fp[enough] == self.fp[enough[0]]][-1])
 
-    def at_specificity(self, level: float) -> int:
-        """The best sensitivity with at least this specificity; of equal ones the most specific."""
-        enough = np.flatnonzero(self.specificity >= level)
+    def at_specificity(self, least: float) -> int:
+        """The best sensitivity with at least this specificity; among equals, the most specific."""
+        enough = np.flatnonzero(self.specificity >= least)
         return int(enough[self.tp[enough] == self.tp[enough[-1]]][0])
 
     def best_f1(self) -> float:
         return float(np.max(2 * self.tp[1:] / (self.tp[1:] + self.fp[1:] + self.tp[-1])))
 
     def point(self, level: float) -> OperatingPoint:
-        """The operating point for a sensitivity; without positives there is none, all is NaN."""
+        """The operating point for a sensitivity; all NaN if there are no positives."""
         if not self.tp[-1] > 0:
             nan = math.nan
             return OperatingPoint(level, nan, nan, nan, nan, nan, (0.0, 0.0, 0.0, 0.0))
         k = self.at_sensitivity(level)
-        p, n = self.levels.positive_squares, self.levels.negative_squares
+        p, n = self.rows.positive_squares, self.rows.negative_squares
         return OperatingPoint(
             level,
             threshold=float(self.thresholds[k]),
@@ -219,7 +226,7 @@ def wilson(share: float, rows: float) -> tuple[float, float]:
 
 
 def effective(weight: float, squares: float) -> float:
-    """How many rows of equal weight say as much."""
+    """How many rows of equal weight would be as informative."""
     return weight * weight / squares if squares > 0 else 0.0
 
 
@@ -239,12 +246,12 @@ def _sum(values: Floats) -> float:
 
 
 def _halfway(lower: Floats, upper: Floats) -> Floats:
-    """Above the lower number and not above the upper one."""
+    """A number above the lower one and not above the upper one."""
     middle = lower + (upper - lower) / 2
     return np.where(middle > lower, middle, upper)
 
 
 def _ratio(part: Any, whole: Any) -> Any:
-    """NaN for 0 / 0, inf for the rest of what is divided by 0."""
+    """The quotient: NaN for 0 / 0, inf for anything else divided by 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.divide(part, whole)

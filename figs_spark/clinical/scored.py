@@ -1,4 +1,4 @@
-"""A DataFrame with labels and scores: its columns, and whether they can be judged."""
+"""A DataFrame with labels and scores: which columns they are in, and whether they can be used."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pyspark.sql.types import (
     StringType,
 )
 
-from figs_spark.clinical.curves import Levels
+from figs_spark.clinical.curves import RowsByScore
 from figs_spark.clinical.rows_by_score import sums_by_score
 from figs_spark.dataframes.columns import column, field, numeric_field
 
@@ -30,9 +30,9 @@ GROUPING = (StringType, IntegralType, BooleanType, DateType, *FRACTIONAL)
 
 @dataclass(frozen=True)
 class Scored:
-    """Where the label (0 or 1), the score, the weight and the group are.
+    """A DataFrame, and its columns with the label (0 or 1), the score, the weight and the group.
 
-    The score is a number, or the second of two in a vector or array, as `probability` has them.
+    The score is a number, or the second of two numbers in a vector or array, as in `probability`.
     """
 
     frame: DataFrame
@@ -41,35 +41,36 @@ class Scored:
     weight: str | None = None
     group: str | None = None
 
-    def levels(self, both: bool = True) -> list[tuple[Any, Levels]]:
-        """The levels of all rows, under "all", and then those of each group.
+    def by_group(self, both: bool = True) -> list[tuple[Any, RowsByScore]]:
+        """The rows by score: of all rows, under "all", and then of each group.
 
-        Raises ValueError that names the column, the count and the remedy; where `both` classes are
-        needed, also when all rows together lack one. A null group is a group of its own.
+        A ValueError names the column, the count and the remedy. With `both`, it is also an error if
+        all rows are of one class. A null group is a group too.
         """
         sums = sums_by_score(self._columns())
         self._check(sums, both)
         used = sums["rows"] > 0
         groups = sums.pop("g")[used]
         columns = {name: values[used] for name, values in sums.items()}
-        found: list[tuple[Any, Levels]] = [("all", Levels.of(columns["key"], columns))]
+        whole = RowsByScore.of(columns["rank"], columns)
         if self.group is None:
-            return found
+            return [("all", whole)]
+        parts: list[tuple[Any, RowsByScore]] = []
         names = sorted(set(groups), key=lambda name: (name is None, name))
         numbered = {name: k for k, name in enumerate(names)}
         numbers = np.array([numbered[name] for name in groups])
         for k, name in enumerate(names):
-            own = {column: values[numbers == k] for column, values in columns.items()}
-            found.append((name, Levels.of(own["key"], own)))
-        return found
+            part = {column: values[numbers == k] for column, values in columns.items()}
+            parts.append((name, RowsByScore.of(part["rank"], part)))
+        return [("all", whole), *parts]
 
-    def overall(self, both: bool = True) -> Levels:
-        return self.levels(both)[0][1]
+    def overall(self, both: bool = True) -> RowsByScore:
+        return self.by_group(both)[0][1]
 
     # Columns
 
     def _columns(self) -> DataFrame:
-        """y, s, w, g, and whether a vector has other than two values."""
+        """y, s, w, g, and `wide`: whether a vector does not have two values."""
         numeric_field(self.frame, self.label, "labelCol")
         if self.weight:
             numeric_field(self.frame, self.weight, "weightCol")
@@ -83,13 +84,13 @@ class Scored:
         )
 
     def _score_column(self) -> tuple[Column, Column]:
-        kind, given = field(self.frame, self.score, "scoreCol").dataType, column(self.score)
+        kind, score = field(self.frame, self.score, "scoreCol").dataType, column(self.score)
         if isinstance(kind, NumericType):
-            return given.cast("double"), F.lit(False)
+            return score.cast("double"), F.lit(False)
         if kind.simpleString() == "vector":
-            array = F.when(given.isNotNull(), vector_to_array(given))
+            array = F.when(score.isNotNull(), vector_to_array(score))
         elif isinstance(kind, ArrayType) and isinstance(kind.elementType, NumericType):
-            array = given.cast("array<double>")
+            array = score.cast("array<double>")
         else:
             raise ValueError(
                 f"Column '{self.score}' (scoreCol) has type {kind.simpleString()}; a number, or a "
@@ -98,13 +99,13 @@ class Scored:
         return F.get(array, F.lit(1)), array.isNotNull() & (F.size(array) != 2)
 
     def _group_column(self, name: str) -> Column:
-        kind, given = field(self.frame, name, "groupCol").dataType, column(name)
+        kind, group = field(self.frame, name, "groupCol").dataType, column(name)
         if not isinstance(kind, GROUPING):
             raise ValueError(
                 f"Column '{name}' (groupCol) has type {kind.simpleString()}; text, a number, a "
-                f"truth value or a date is needed. Cast it."
+                f"boolean or a date is needed. Cast it."
             )
-        return F.when(~F.isnan(given), given) if isinstance(kind, FRACTIONAL) else given
+        return F.when(~F.isnan(group), group) if isinstance(kind, FRACTIONAL) else group
 
     # Checks
 
@@ -116,13 +117,13 @@ class Scored:
         label, score, weight = map(self._named, ("labelCol", "scoreCol", "weightCol"))
         return {
             "missing_label": f"{label} is null or NaN in {{}}. Drop or repair these rows.",
-            "other_label": f"{label} is neither 0 nor 1 in {{}}. Compare one class with the rest.",
+            "other_label": f"{label} is neither 0 nor 1 in {{}}. Score one class against the rest.",
             "other_length": f"{score} does not have 2 values in {{}}: two classes are needed. Give "
             f"the score of one class as a number.",
             "bad_score": f"{score} is null, NaN or infinite in {{}}. Drop or repair these rows.",
-            "bad_weight": f"{weight} is null, NaN or infinite in {{}}. Fill these weights, with 0 "
-            f"to leave a row out.",
-            "negative_weight": f"{weight} is negative in {{}}. Weights are 0 or more.",
+            "bad_weight": f"{weight} is null, NaN or infinite in {{}}. Fill these weights; 0 "
+            f"leaves a row out.",
+            "negative_weight": f"{weight} is negative in {{}}. Weights must be 0 or more.",
         }
 
     def _check(self, sums: dict[str, Any], both: bool) -> None:
@@ -141,5 +142,5 @@ class Scored:
             if both and not sums[name].sum() > 0:
                 raise ValueError(
                     f"{self._named('labelCol')} is {value} in 0 of {used} rows: there are no "
-                    f"{name} to judge by. Take rows of both classes."
+                    f"{name}. Take rows of both classes."
                 )

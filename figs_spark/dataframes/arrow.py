@@ -10,7 +10,7 @@ Floats = NDArray[np.float64]
 
 
 def to_table(column: pa.Array | pa.ChunkedArray, width: int) -> Floats:
-    """A column of arrays as a table (rows, width), null as NaN; without a copy if it can."""
+    """A column of arrays as a table (rows, width), null as NaN; without a copy if possible."""
     if isinstance(column, pa.ChunkedArray):
         parts = [to_table(chunk, width) for chunk in column.chunks if len(chunk)]
         return np.concatenate(parts) if parts else np.zeros((0, width))

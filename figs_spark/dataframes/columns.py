@@ -1,4 +1,4 @@
-"""Columns by name: any characters in it, the type that is needed, errors that say what is wrong."""
+"""Columns by name: names with any characters, checks of types, errors that name the Param."""
 
 from __future__ import annotations
 
@@ -15,34 +15,36 @@ def column(name: str) -> Column:
 
 
 def quoted(name: str) -> str:
-    """The name as SQL takes it."""
+    """The name in backquotes, as SQL takes it."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def field(dataset: DataFrame, name: str, param: str) -> StructField:
-    """The field of a column; an error that names the Param where there is none."""
-    found = [f for f in dataset.schema.fields if f.name == name]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise ValueError(f"{len(found)} columns are called '{name}' ({param}). Rename all but one.")
+    """The field of a column; if there is none or several, an error that names the Param."""
+    fields = [f for f in dataset.schema.fields if f.name == name]
+    if len(fields) == 1:
+        return fields[0]
+    if fields:
+        raise ValueError(
+            f"{len(fields)} columns are called '{name}' ({param}). Rename all but one."
+        )
     raise ValueError(
         f"Column '{name}' ({param}) is not in the DataFrame, which has "
-        f"{listed(dataset.columns)}. Set {param} to a column that is."
+        f"{listed(dataset.columns)}. Set {param} to one of its columns."
     )
 
 
 def numeric_field(dataset: DataFrame, name: str, param: str) -> StructField:
-    found = field(dataset, name, param)
-    if not isinstance(found.dataType, NumericType):
+    numeric = field(dataset, name, param)
+    if not isinstance(numeric.dataType, NumericType):
         raise ValueError(
-            f"Column '{name}' ({param}) has type {found.dataType.simpleString()}; a numeric type "
+            f"Column '{name}' ({param}) has type {numeric.dataType.simpleString()}; a numeric type "
             f"is needed. Cast it, or index text with StringIndexer."
         )
-    return found
+    return numeric
 
 
 def listed(names: Sequence[str], most: int = 8) -> str:
-    """The names, of many the first ones."""
+    """The names; if there are many, the first ones and a count."""
     shown = ", ".join(f"'{name}'" for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

@@ -24,7 +24,7 @@ log = logging.getLogger("figs_spark")
 
 
 def to_arrow(frame: DataFrame) -> pa.Table:
-    """Collect as Arrow. PySpark 3.5 has no `toArrow`; its rows are collected one by one."""
+    """Collect as Arrow. PySpark 3.5 has no `toArrow`: there rows are collected one by one."""
     if hasattr(frame, "toArrow"):
         return frame.toArrow()
     columns: dict[str, list[Any]] = {name: [] for name in frame.columns}
@@ -36,16 +36,16 @@ def to_arrow(frame: DataFrame) -> pa.Table:
 
 @contextmanager
 def arrow_batches(spark: SparkSession, rows: int) -> Iterator[None]:
-    """Bound the records of an Arrow batch while jobs are planned; the old bound comes back when
-    the last of several fits at the same time is through.
+    """Limit the rows of an Arrow batch while jobs are planned.
 
-    Where the setting may not be changed (serverless), batches keep their size.
+    If several fits run at the same time, the old limit is restored when the last one is done. If
+    the setting cannot be changed (serverless), batches keep their size.
     """
     try:
         with _lock:
-            before, fits = _bounds.get(spark) or (spark.conf.get(BATCH_ROWS), 0)
+            before, fits = _limits.get(spark) or (spark.conf.get(BATCH_ROWS), 0)
             spark.conf.set(BATCH_ROWS, str(rows))
-            _bounds[spark] = before, fits + 1
+            _limits[spark] = before, fits + 1
     except Exception as error:
         log.debug("%s stays as it is: %s", BATCH_ROWS, error)
         yield
@@ -54,27 +54,28 @@ def arrow_batches(spark: SparkSession, rows: int) -> Iterator[None]:
         yield
     finally:
         with _lock:
-            before, fits = _bounds.pop(spark)
+            before, fits = _limits.pop(spark)
             if fits > 1:
-                _bounds[spark] = before, fits - 1
+                _limits[spark] = before, fits - 1
             else:
                 spark.conf.set(BATCH_ROWS, str(before))
 
 
 _lock = threading.Lock()
-_bounds: dict[SparkSession, tuple[str | None, int]] = {}  # before the first fit, and how many run
+_limits: dict[SparkSession, tuple[str | None, int]] = {}  # the old limit, and how many fits run
 
 
 def table_udf(predict: Callable[..., Floats], width: int) -> Callable[..., Column]:
-    """A function of tables as one of Columns: array<double> of this width in, array<double> out.
+    """A function of tables as a function of Columns, from array<double> to array<double>.
 
-    Further columns reach `predict` as plain arrays. PySpark before 4.1 has no `arrow_udf`.
+    The first Column holds arrays of this width. Further columns reach `predict` as plain arrays.
+    PySpark before 4.1 has no `arrow_udf`.
     """
 
     def on_arrow(rows, *more):  # type: ignore[no-untyped-def]
-        found = predict(to_table(rows, width), *(column.to_numpy() for column in more))
-        ends = np.arange(len(found) + 1, dtype=np.int32) * found.shape[1]
-        return pa.ListArray.from_arrays(ends, found.ravel())
+        table = predict(to_table(rows, width), *(column.to_numpy() for column in more))
+        ends = np.arange(len(table) + 1, dtype=np.int32) * table.shape[1]
+        return pa.ListArray.from_arrays(ends, table.ravel())
 
     def typed(function: Callable[..., Any], kind: type) -> Callable[..., Any]:
         function.__annotations__ = {"rows": kind, "more": kind, "return": kind}
@@ -92,7 +93,7 @@ def table_udf(predict: Callable[..., Floats], width: int) -> Callable[..., Colum
 
 
 def parallelism(spark: SparkSession) -> int:
-    """How many tasks run at once: the partitions Spark gives to a plain range."""
+    """How many tasks run at once: the number of partitions that Spark gives to a plain range."""
     return max(1, spark.range(1 << 16).select(F.spark_partition_id()).distinct().count())
 
 
@@ -110,7 +111,7 @@ _frozen = False
 
 
 def spare_garbage_collection() -> None:
-    """Once per Python worker: leave the imported modules out of the collection after each task."""
+    """Once per Python worker: exempt the imported modules from the collection after each task."""
     global _frozen
     if not _frozen:
         gc.collect()

@@ -1,8 +1,8 @@
 """The model as native Spark Columns: no Python worker scores a row.
 
-Spark sorts NaN above every number, so `NaN <= t` is false and `NaN > t` is true; a comparison
-with null is null, which no WHEN accepts. So `x <= t` and `x IN (...)` never hold for a missing
-value as they stand; on the other side of a split missing is let in or kept out by name.
+Spark sorts NaN above every number, so `NaN <= t` is false and `NaN > t` is true. A comparison with
+null is null, which counts as false in a WHEN. So `x <= t` and `x IN (...)` are never true for a
+missing value, and need no test for it to keep it out. Every other test names missing values.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from figs_spark.treesum.nodes import Feature, Node, Split, TreeSum, add_in_runs
 def score_columns(model: TreeSum, features: Sequence[Column]) -> list[Column]:
     """The raw score, one Column per output: `TreeSum.predict` to the last bit.
 
-    `features[j]` holds feature j: double where it is numeric, else in the type of its categories.
+    `features[j]` is feature j: a double if it is numeric, else of the type of its categories.
     """
     trees = contribution_columns(model, features)
     by_output = zip(*trees, strict=True)
@@ -73,7 +73,7 @@ def _test_column(feature: Feature, x: Column, split: Split, left: bool) -> Colum
 
 
 class ColumnAlgebra:
-    """What `treesum.prediction` needs, on Spark Columns."""
+    """The operations that `treesum.prediction` needs, on Spark Columns."""
 
     def clipped(self, value: Column) -> Column:
         return F.greatest(F.lit(0.0), F.least(F.lit(1.0), value))

@@ -1,4 +1,4 @@
-"""A drawing on matplotlib axes. matplotlib is optional, and imported only here."""
+"""A drawing on matplotlib axes. matplotlib is optional and imported only here."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def pyplot() -> Any:
 
 
 def to_axes(drawing: Drawing, ax: Any = None) -> Any:
-    """Draw on the axes, or on those of a new figure of the right size; returns the axes.
+    """Draw on the axes, or on a new figure of the right size; returns the axes.
 
-    On axes that are given, the picture is scaled to fit, letters too.
+    If axes are given, the picture is scaled to fit them, with its letters.
     """
     plt = pyplot()
     if ax is None:
@@ -52,7 +52,7 @@ def _flat(shapes: Iterable[Shape]) -> Iterator[Rect | Line | Text]:
 
 
 def _draw(ax: Any, shape: Rect | Line | Text, order: int, points: float) -> None:
-    """One shape over those before it; `points` is the size of a pixel."""
+    """Draw one shape on top of those before it; `points` is the size of a pixel."""
     if isinstance(shape, Text):
         ax.text(
             shape.x, shape.y, shape.text,

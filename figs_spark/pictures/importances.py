@@ -1,4 +1,4 @@
-"""The picture of an ensemble: what it is, and the features by their share of the gain."""
+"""The picture of an ensemble: a sentence about it, and its features by their share of the gain."""
 
 from __future__ import annotations
 
@@ -6,22 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from figs_spark.pictures.shapes import (
-    BOLD,
-    INK,
-    LEADING,
-    PALE_INK,
-    PAPER,
-    Compound,
-    Drawing,
-    Rect,
-    Shape,
-    Text,
-    paragraph,
-    shortened,
-    text_width,
-    wrapped,
-)
+from figs_spark.pictures.colours import INK, PALE_INK, PAPER
+from figs_spark.pictures.lettering import BOLD, LEADING, paragraph, shortened, text_width, wrapped
+from figs_spark.pictures.shapes import Compound, Drawing, Rect, Shape, Text
 
 SHOWN = 10
 MARGIN, WIDTH = 18.0, 720.0

@@ -1,8 +1,7 @@
 """Where the boxes go: a tree from the root down, and cards of trees in rows, like words on a page.
 
-A tree is packed as tightly as its outlines allow: subtrees move together until, on some level,
-their boxes are a gap apart. All boxes of a level begin at the same height, so boxes of different
-levels cannot meet.
+A tree is packed tightly: two subtrees move together until, at some depth, their boxes are one gap
+apart. All boxes of one depth begin at the same height, so boxes of different depths cannot touch.
 """
 
 from __future__ import annotations
@@ -13,12 +12,12 @@ from itertools import zip_longest
 from typing import Any
 
 GAP = 14.0  # between boxes side by side
-DROP = 42.0  # between levels: room for a line and the answer on it
+DROP = 42.0  # between boxes above one another: room for a line and the answer on it
 
 
 @dataclass(frozen=True)
 class Box:
-    """A box to be placed, and those below it: two, or none."""
+    """A box to be placed, and the two below it, if any."""
 
     width: float
     height: float
@@ -51,18 +50,18 @@ class Placed:
 
 @dataclass(frozen=True)
 class _Spread:
-    """A subtree about the middle of its root: its outline is (left, right) for each level."""
+    """A subtree seen from the middle of its root; `outline` is (left, right) at each depth."""
 
     box: Box
     outline: list[tuple[float, float]]
-    apart: float = 0.0  # the middles of the two below
+    apart: float = 0.0  # distance between the middles of the two below
     below: tuple[_Spread, ...] = ()
 
 
 def tree_size(box: Box) -> tuple[float, float]:
-    """Width and height of a tree when it is placed."""
+    """Width and height of a placed tree."""
     left, right = _extent(_spread(box).outline)
-    heights = _level_heights([box])
+    heights = _heights([box])
     return right - left, sum(heights) + DROP * (len(heights) - 1)
 
 
@@ -70,15 +69,15 @@ def place_tree(box: Box, x: float, y: float) -> Placed:
     """The tree with its leftmost box at x and its root at y."""
     spread = _spread(box)
     tops = [y]
-    for height in _level_heights([box]):
+    for height in _heights([box]):
         tops.append(tops[-1] + height + DROP)
     return _settled(spread, x - _extent(spread.outline)[0], tops, 0)
 
 
 def rows_of(widths: Sequence[float], limit: float) -> list[list[int]]:
-    """The indices of cards in as few rows as the limit allows, the rows as even as can be.
+    """The indices of cards, in as few rows as the limit allows, and rows of similar width.
 
-    A card wider than the limit sets the limit.
+    If a card is wider than the limit, its width is the limit.
     """
     smallest = max(widths)
     limit = max(limit, smallest)
@@ -103,12 +102,12 @@ def _filled(widths: Sequence[float], limit: float) -> list[list[int]]:
 
 
 def _spread(box: Box) -> _Spread:
-    own = (-box.width / 2, box.width / 2)
+    edges = (-box.width / 2, box.width / 2)
     if not box.below:
-        return _Spread(box, [own])
+        return _Spread(box, [edges])
     left, right = (_spread(child) for child in box.below)
     apart = GAP + max(a[1] - b[0] for a, b in zip(left.outline, right.outline))
-    outline = [own]
+    outline = [edges]
     for a, b in zip_longest(left.outline, right.outline):
         first, last = a or b, b or a
         starts = first[0] + (-apart if a else apart) / 2
@@ -117,19 +116,20 @@ def _spread(box: Box) -> _Spread:
     return _Spread(box, outline, apart, (left, right))
 
 
-def _settled(spread: _Spread, middle: float, tops: Sequence[float], level: int) -> Placed:
+def _settled(spread: _Spread, middle: float, tops: Sequence[float], depth: int) -> Placed:
     sides = zip(spread.below, (-spread.apart / 2, spread.apart / 2))
-    below = tuple(_settled(child, middle + shift, tops, level + 1) for child, shift in sides)
-    return Placed(middle - spread.box.width / 2, tops[level], spread.box, below)
+    below = tuple(_settled(child, middle + shift, tops, depth + 1) for child, shift in sides)
+    return Placed(middle - spread.box.width / 2, tops[depth], spread.box, below)
 
 
 def _extent(outline: Sequence[tuple[float, float]]) -> tuple[float, float]:
     return min(left for left, _ in outline), max(right for _, right in outline)
 
 
-def _level_heights(level: Sequence[Box]) -> list[float]:
+def _heights(boxes: Sequence[Box]) -> list[float]:
+    """The height of the tallest box at each depth, these boxes first."""
     heights = []
-    while level:
-        heights.append(max(box.height for box in level))
-        level = [child for box in level for child in box.below]
+    while boxes:
+        heights.append(max(box.height for box in boxes))
+        boxes = [child for box in boxes for child in box.below]
     return heights

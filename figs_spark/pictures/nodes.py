@@ -5,25 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from figs_spark.pictures.colours import EDGE, INK, LINE, PALE_INK, PAPER, colour
 from figs_spark.pictures.layout import Box, Placed
-from figs_spark.pictures.shapes import (
-    EDGE,
-    INK,
-    LEADING,
-    LINE,
-    PALE_INK,
-    PAPER,
-    Compound,
-    Rect,
-    Shape,
-    Text,
-    colour,
-    paragraph,
-    pretty,
-    shortened,
-    text_width,
-    wrapped,
-)
+from figs_spark.pictures.lettering import LEADING, paragraph, pretty, shortened, text_width, wrapped
+from figs_spark.pictures.shapes import Compound, Rect, Shape, Text
 from figs_spark.treesum import Node
 from figs_spark.treesum.reading import Reading
 from figs_spark.treesum.text import CATEGORIES_SHOWN, question
@@ -31,8 +16,8 @@ from figs_spark.treesum.text import CATEGORIES_SHOWN, question
 QUESTION = 164.0  # widest line of a question
 LINES = 6
 PAD = 10.0
-TRACK, BAR = 72.0, 9.0  # room for a bar to either side, and its height
-NAME, ROW = 92.0, 17.0  # of an output, where there are several
+TRACK, BAR = 72.0, 9.0  # width of the room for a bar, to both sides; its height
+NAME, ROW = 92.0, 17.0  # of an output, if there are several
 SMALL = 10.5
 
 
@@ -56,7 +41,7 @@ class Answered:
 
 
 def node_box(reading: Reading, tree: int) -> Box:
-    """The tree as boxes to be placed; what follows a yes stands on the left."""
+    """The tree as boxes to be placed; the answer yes leads to the left."""
     return _box(reading, tree, reading.model.trees[tree])
 
 
@@ -73,7 +58,7 @@ def node_shapes(placed: Placed) -> Compound:
 
 def values_box(reading: Reading) -> tuple[float, float]:
     """Width and height of the averages."""
-    texts = [reading.level(v) for v in reading.model.constant]
+    texts = [reading.absolute(v) for v in reading.model.constant]
     if len(texts) == 1:
         return max(text_width(texts[0], 16, bold=True), text_width("the average", SMALL)), 40.0
     wide = max(text_width(text, 11, bold=True) for text in texts)
@@ -81,9 +66,9 @@ def values_box(reading: Reading) -> tuple[float, float]:
 
 
 def values_shapes(reading: Reading, middle: float, centre: float) -> Iterator[Shape]:
-    """The average of each output, about this point."""
+    """The average of each output, centred on this point."""
     width, height = values_box(reading)
-    top, texts = centre - height / 2, [reading.level(v) for v in reading.model.constant]
+    top, texts = centre - height / 2, [reading.absolute(v) for v in reading.model.constant]
     if len(texts) == 1:
         yield Text(middle, top + 18, texts[0], 16, INK, True, "middle")
     else:
@@ -159,7 +144,7 @@ def _table(placed: Placed, leaf: Answered, texts: Sequence[str]) -> Iterator[Sha
 
 
 def _bar(reading: Reading, value: float, middle: float, y: float) -> Iterator[Shape]:
-    """To the right where the value raises the prediction, to the left where it lowers it."""
+    """A bar to the right if the value raises the prediction, to the left if it lowers it."""
     yield Rect(middle - TRACK / 2, y, TRACK, BAR, fill="#edf0f3", radius=2)
     share = min(1.0, abs(value) / reading.largest)
     length = max(1.5, share * TRACK / 2)

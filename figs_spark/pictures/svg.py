@@ -1,4 +1,4 @@
-"""A drawing as SVG text that needs nothing else: no fonts, scripts or files of its own."""
+"""A drawing as SVG text that stands alone: it needs no font, script or other file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from html import escape
 from figs_spark.pictures.shapes import Compound, Drawing, Line, Rect, Shape, Text
 
 FONTS = "Helvetica Neue, Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif"
-SHRINKS = 0.7  # to this share of its width before a notebook scrolls
+SHRINKS = 0.7  # a picture shrinks to this share of its width, then the notebook scrolls
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -25,7 +25,7 @@ def to_svg(drawing: Drawing, style: str = "") -> str:
 
 
 def to_html(*drawings: Drawing) -> str:
-    """The drawings on white paper of their own, for light and dark notebooks."""
+    """The drawings on a white background, for light and dark notebooks."""
     paper = (
         "background:#ffffff;color:#1f2933;color-scheme:light;border:1px solid #dde2e8;"
         "border-radius:8px;padding:4px;overflow-x:auto;box-sizing:border-box;max-width:fit-content"
@@ -35,7 +35,7 @@ def to_html(*drawings: Drawing) -> str:
 
 
 def _flexible(width: float) -> str:
-    """As wide as the page, up to its own width; where the page is too narrow it scrolls."""
+    """As wide as the page, up to the width of the drawing; on a narrow page it scrolls."""
     least = _number(width * SHRINKS)
     return f"display:block;width:100%;height:auto;max-width:{_number(width)}px;min-width:{least}px"
 
@@ -83,5 +83,5 @@ def _number(value: float) -> str:
 
 
 def _clean(text: str) -> str:
-    """Escaped, and without the characters that XML cannot hold."""
+    """The text with XML escapes, and without characters that XML forbids."""
     return escape(_NOT_XML.sub("\ufffd", text))

@@ -1,42 +1,24 @@
-"""The picture of a model: start + tree + tree + ... = prediction, each in a card of its own."""
+"""The picture of a model: start + tree + tree + ... = prediction, one card for each."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from figs_spark.pictures.colours import CARD, EDGE, INK, LINE, LOWERS, PALE_INK, PAPER, RAISES
 from figs_spark.pictures.layout import DROP, Box, Placed, place_tree, rows_of, tree_size
+from figs_spark.pictures.lettering import BOLD, LEADING, paragraph, text_width, wrapped
 from figs_spark.pictures.nodes import answers, node_box, node_shapes, values_box, values_shapes
-from figs_spark.pictures.shapes import (
-    BOLD,
-    CARD,
-    EDGE,
-    INK,
-    LEADING,
-    LINE,
-    LOWERS,
-    PALE_INK,
-    PAPER,
-    RAISES,
-    Compound,
-    Drawing,
-    Line,
-    Rect,
-    Shape,
-    Text,
-    paragraph,
-    text_width,
-    wrapped,
-)
+from figs_spark.pictures.shapes import Compound, Drawing, Line, Rect, Shape, Text
 from figs_spark.treesum import TreeSum
 from figs_spark.treesum.reading import Labels, Reading
 
-WIDTH = 1080.0  # of a page, where the trees are not wider
+WIDTH = 1080.0  # of a page, unless a tree is wider
 NARROWEST = 560.0
 MARGIN, PAD = 18.0, 14.0
 HEADER = 28.0  # of a card
-SIGN = 30.0  # room for a plus
-STRETCH = 1.0  # of its width, at most, to fill a row
+SIGN = 30.0  # room for a plus or equals sign
+STRETCH = 1.0  # a card may grow by this share of its width to fill a row
 
 
 @dataclass(frozen=True)
@@ -58,7 +40,7 @@ class Card:
 def draw_model(model: TreeSum, labels: Labels, width: float = WIDTH, heading: str = "") -> Drawing:
     """The trees side by side, in rows of at most this width unless a single tree is wider.
 
-    `heading` is for a model that is a part of another, and not printed by itself.
+    `heading` is for a model that is part of another one and is not printed by itself.
     """
     reading = Reading(model, labels)
     cards = list(_cards(reading))
@@ -127,11 +109,10 @@ def _card(card: Card, x: float, y: float, width: float, height: float) -> Compou
 
 
 def _branches(placed: Placed) -> Iterator[Shape]:
-    """Lines from each split to the two below it, and the answers on them."""
+    """Lines from each split to the two boxes below it, with the answers on them."""
     for split in placed.walk():
         for below, answer in zip(split.below, answers(split.box)):
-            level = below.y - DROP
-            bend = level + DROP * 0.28
+            bend = below.y - DROP + DROP * 0.28
             start, end = (split.middle, split.bottom), (below.middle, below.y)
             yield Line((start, (split.middle, bend), (below.middle, bend), end), LINE)
             wide = text_width(answer, 10.5) + 6
@@ -161,7 +142,7 @@ def _heading(reading: Reading, title: str, width: float) -> tuple[list[Shape], f
 def _legend(
     reading: Reading, y: float, width: float, is_printed: bool
 ) -> tuple[list[Shape], float]:
-    """What the colours and numbers mean, and the height at which that ends."""
+    """What the colours and numbers mean, and the height at which the legend ends."""
     shapes: list[Shape] = []
     x = MARGIN
     for fill, text in ((RAISES, "raises the prediction"), (LOWERS, "lowers it")):

@@ -1,7 +1,7 @@
 """The picture of an explanation: bars that lead from the average, tree by tree, to the score.
 
-On the left the conditions that the row meets in each tree, with its values; on the right a column
-of bars for each output, all on one scale.
+On the left are the conditions that the row meets in each tree, with its values. On the right is a
+column of bars for each output, all on one scale.
 """
 
 from __future__ import annotations
@@ -12,41 +12,30 @@ from dataclasses import dataclass
 from typing import Any
 
 from figs_spark.pictures.axes import to_axes
-from figs_spark.pictures.shapes import (
+from figs_spark.pictures.colours import CARD, INK, LINE, NEUTRAL, PALE_INK, PAPER, colour
+from figs_spark.pictures.lettering import (
     BOLD,
-    CARD,
-    INK,
     LEADING,
-    LINE,
-    NEUTRAL,
-    PALE_INK,
-    PAPER,
-    Compound,
-    Drawing,
-    Line,
-    Rect,
-    Shape,
-    Text,
-    colour,
     paragraph,
     pretty,
     shortened,
     text_width,
     wrapped,
 )
+from figs_spark.pictures.shapes import Compound, Drawing, Line, Rect, Shape, Text
 from figs_spark.pictures.svg import to_html, to_svg
 from figs_spark.treesum.explanation import Explanation, Met
 
 MARGIN = 18.0
 NAME, CONDITION, VALUE = 88.0, 280.0, 110.0  # columns on the left
 LEFT = MARGIN + NAME + CONDITION + VALUE + 10
-PANELS, NARROWEST = 420.0, 150.0  # all columns of bars; a single one
+PANELS, NARROWEST = 420.0, 150.0  # width of all columns of bars, and of one at least
 BAR, SIZE, PAD = 16.0, 12.0, 8.0
 
 
 @dataclass(frozen=True)
 class Step:
-    """A row of the picture: bars that lead from one level to another, one for each output."""
+    """A row of the picture: for each output a bar from one value to another."""
 
     name: str
     met: tuple[tuple[str, str], ...]  # conditions with values
@@ -57,12 +46,12 @@ class Step:
 
     @property
     def lines(self) -> list[tuple[str, str]]:
-        """The conditions in lines, the value beside the first of each."""
-        found = []
+        """The conditions in lines, with the value beside the first line of each."""
+        lines = []
         for condition, value in self.met:
             first, *others = wrapped(pretty(condition), SIZE, CONDITION - 12)
-            found += [(first, shortened(value, SIZE, VALUE - 10)), *((line, "") for line in others)]
-        return found
+            lines += [(first, shortened(value, SIZE, VALUE - 10)), *((line, "") for line in others)]
+        return lines
 
     @property
     def height(self) -> float:
@@ -71,15 +60,15 @@ class Step:
 
 @dataclass(frozen=True)
 class Panel:
-    """A column of bars: where a level lies."""
+    """A column of bars, and the position of a value in it."""
 
     x: float
     width: float
     low: float
     high: float
 
-    def at(self, level: float) -> float:
-        share = (level - self.low) / (self.high - self.low)
+    def at(self, value: float) -> float:
+        share = (value - self.low) / (self.high - self.low)
         return self.x + self.width * min(1.0, max(0.0, share))
 
 
@@ -91,7 +80,7 @@ class DrawnExplanation(Explanation):
         return to_axes(draw_explanation(self), ax)
 
     def toSVG(self) -> str:
-        """The waterfall as SVG text, to be written to a file or put into a page."""
+        """The waterfall as SVG text, for a file or a web page."""
         return to_svg(draw_explanation(self))
 
     def _repr_html_(self) -> str:
@@ -104,7 +93,7 @@ def draw_explanation(explanation: Explanation) -> Drawing:
     panels, width = _panels(explanation, steps)
     title = labels.subject
     if len(labels.outputs) == 1:
-        title += f": {explanation.reading.level(explanation.prediction[0])}"
+        title += f": {explanation.reading.absolute(explanation.prediction[0])}"
     titles = wrapped(title, 18 * BOLD, width - 2 * MARGIN)
     y = MARGIN + len(titles) * 18 * LEADING
     shapes: list[Shape] = [*paragraph(MARGIN, MARGIN - 4, titles, 18, bold=True)]
@@ -125,26 +114,26 @@ def draw_explanation(explanation: Explanation) -> Drawing:
 
 
 def _steps(explanation: Explanation) -> Iterator[Step]:
-    reading, level = explanation.reading, explanation.baseline
-    zero = (0.0,) * len(level)
-    texts = tuple(map(reading.level, level))
-    yield Step("Start", (("the average", ""),), zero, level, texts, False)
+    reading, total = explanation.reading, explanation.baseline
+    zero = (0.0,) * len(total)
+    texts = tuple(map(reading.absolute, total))
+    yield Step("Start", (("the average", ""),), zero, total, texts, False)
     for k, (met, values) in enumerate(zip(explanation.conditions, explanation.contributions)):
-        reached = tuple(a + b for a, b in zip(level, values))
+        reached = tuple(a + b for a, b in zip(total, values))
         shown = tuple(map(_shown, met)) or (("always", ""),)
-        yield Step(f"Tree {k + 1}", shown, level, reached, tuple(map(reading.change, values)), True)
-        level = reached
+        yield Step(f"Tree {k + 1}", shown, total, reached, tuple(map(reading.change, values)), True)
+        total = reached
     score = explanation.score
-    yield Step("Sum", (), zero, score, tuple(map(reading.level, score)), False)
+    yield Step("Sum", (), zero, score, tuple(map(reading.absolute, score)), False)
     if explanation.is_adjusted:
-        found = explanation.prediction
-        how = "clipped to [0%, 100%]" + (" and normalised" if len(found) > 1 else "")
-        texts = tuple(map(reading.level, found))
-        yield Step("Prediction", ((how, ""),), zero, found, texts, False)
+        prediction = explanation.prediction
+        how = "clipped to [0%, 100%]" + (" and normalised" if len(prediction) > 1 else "")
+        texts = tuple(map(reading.absolute, prediction))
+        yield Step("Prediction", ((how, ""),), zero, prediction, texts, False)
 
 
 def _shown(met: Met) -> tuple[str, str]:
-    """Of missing values nothing is said where the value is there."""
+    """Condition and value; "or missing" is left out if the value is not missing."""
     if met.value == "missing":
         return met.condition, met.value
     return met.condition.removesuffix(" or missing"), met.value
@@ -153,8 +142,8 @@ def _shown(met: Met) -> tuple[str, str]:
 def _panels(explanation: Explanation, steps: Sequence[Step]) -> tuple[list[Panel], float]:
     """A panel for each output with room for the longest number, and the width of the picture."""
     count = len(explanation.score)
-    levels = [v for step in steps for v in (*step.starts, *step.ends) if math.isfinite(v)]
-    low, high = min(0.0, *levels), max(0.0, *levels)
+    values = [v for step in steps for v in (*step.starts, *step.ends) if math.isfinite(v)]
+    low, high = min(0.0, *values), max(0.0, *values)
     high = high if high > low else low + 1.0
     number = max(text_width(text, SIZE, bold=True) for step in steps for text in step.texts) + 10
     wide = max(NARROWEST, PANELS / count)
@@ -197,15 +186,15 @@ def _bars(
         yield Rect(ends[1] + 5, top, wide, BAR, fill=band)
         yield Text(ends[1] + 7, top + BAR / 2 + 4.5, step.texts[c], SIZE, ink, bold=True)
         if following and (following.is_change or step.is_change):
-            level = panel.at(step.ends[c])
+            position = panel.at(step.ends[c])
             end = y + step.height + (following.height - BAR) / 2
-            yield Line(((level, top + BAR), (level, end)), LINE, 1.0)
+            yield Line(((position, top + BAR), (position, end)), LINE, 1.0)
 
 
 def _guide(
     panel: Panel, explanation: Explanation, output: int, top: float, bottom: float
 ) -> tuple[Line, Line]:
-    """Lines down from nothing and from the average."""
+    """Vertical lines at 0 and at the average."""
     zero, mean = panel.at(0.0), panel.at(explanation.baseline[output])
     return (
         Line(((zero, top), (zero, bottom)), LINE, 1.0),

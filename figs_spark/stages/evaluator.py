@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.ml.evaluation import Evaluator
 from pyspark.sql import DataFrame
 
-from figs_spark.clinical.curves import Curve, Levels
+from figs_spark.clinical.curves import Curve, RowsByScore
 from figs_spark.clinical.scored import Scored
 from figs_spark.stages.base.persistence import Persistent
 from figs_spark.stages.params import catalogue as params
@@ -18,10 +18,10 @@ from figs_spark.stages.params.values import choice, number, text
 
 SPECIFICITY, SENSITIVITY, BRIER = "specificityAtSensitivity", "sensitivityAtSpecificity", "brier"
 METRICS: dict[str, Callable[[Curve], float]] = {
-    "areaUnderROC": lambda curve: curve.levels.auc()[0],
-    "areaUnderPR": lambda curve: curve.levels.average_precision(),
+    "areaUnderROC": lambda curve: curve.rows.auc()[0],
+    "areaUnderPR": lambda curve: curve.rows.average_precision(),
     "maxF1": Curve.best_f1,
-    BRIER: lambda curve: curve.levels.brier(),
+    BRIER: lambda curve: curve.rows.brier(),
 }
 
 METRIC_NAME = Declared(
@@ -66,16 +66,20 @@ class SensitivitySpecificityEvaluator(DeclaredParams, Persistent, Evaluator):
 
         It is NaN for a group without rows of both classes.
         """
-        return [(group, self._metric(Curve(own))) for group, own in self._levels(dataset, groupCol)]
+        return [
+            (group, self._metric(Curve(rows))) for group, rows in self._by_group(dataset, groupCol)
+        ]
 
     def _evaluate(self, dataset: DataFrame) -> float:
-        ((_, levels),) = self._levels(dataset)
-        return self._metric(Curve(levels))
+        ((_, rows),) = self._by_group(dataset)
+        return self._metric(Curve(rows))
 
-    def _levels(self, dataset: DataFrame, group: str | None = None) -> list[tuple[Any, Levels]]:
+    def _by_group(
+        self, dataset: DataFrame, group: str | None = None
+    ) -> list[tuple[Any, RowsByScore]]:
         get: Any = self.getOrDefault
         scored = Scored(dataset, get("labelCol"), get("scoreCol"), get("weightCol"), group)
-        return scored.levels(both=get("metricName") != BRIER)
+        return scored.by_group(both=get("metricName") != BRIER)
 
     def _metric(self, curve: Curve) -> float:
         get: Any = self.getOrDefault

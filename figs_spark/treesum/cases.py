@@ -1,8 +1,8 @@
-"""A tree as one CASE, for whatever language has one: SQL, Spark Columns.
+"""A tree as one CASE expression, for SQL and for Spark Columns.
 
-Its WHEN clauses peel off the smaller side of each split, and the larger side continues in the same
-CASE. So a chain of splits is flat, and a bushy tree nests only a few levels: Spark Connect refuses
-an expression of more than about 50 levels.
+A WHEN clause takes the smaller side of each split, and the larger side continues in the same CASE.
+So a chain of splits is flat and a bushy tree is nested only a little. Spark Connect refuses
+expressions that are nested more than about 50 deep.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from figs_spark.treesum.nodes import Node, Split
 
 
 def cases(node: Node) -> tuple[list[tuple[Split, bool, Node]], Node]:
-    """A tree as one CASE: split, side and subtree of each WHEN, and the leaf of the ELSE."""
+    """Split, side and subtree of each WHEN, and the leaf of the ELSE."""
     clauses = []
     while branches := node.branches:
         split, left, right = branches

@@ -1,4 +1,4 @@
-"""Why a model predicts what it does for one row: what each tree adds, and by which conditions."""
+"""Why a model predicts what it does for one row: what each tree adds, and on which conditions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Kind = TypeVar("Kind", bound="Explanation")
 
 @dataclass(frozen=True)
 class Met:
-    """A condition that the row meets, and the value by which it does."""
+    """A condition that the row meets, and the row's value."""
 
     condition: str
     value: str
@@ -28,12 +28,12 @@ class Met:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The way from the average to the prediction of one row, tree by tree.
+    """How the prediction of one row is built up from the average, tree by tree.
 
-    `baseline` is the average of the outcome, `contributions` what each tree adds to it, `score`
-    the sum; `prediction` is the score, or the probabilities that it stands for. All have one entry
+    `baseline` is the average of the outcome, `contributions` is what each tree adds to it, `score`
+    is the sum. `prediction` is the score, or the probabilities computed from it. All have one entry
     per output: one for a number or two classes, else one per class.
-    It prints as text; `pictures.waterfall` draws it.
+    An explanation prints as text; `pictures.waterfall` draws it.
     """
 
     baseline: tuple[float, ...]
@@ -53,7 +53,7 @@ class Explanation:
     ) -> Kind:
         """Explain one row, given as its values in the order of the features.
 
-        `prediction` is what the score stands for where that is not the score itself.
+        `prediction` is needed only if it is not the score itself.
         """
         reading = Reading(model, labels)
         table = np.empty((1, len(cells)), dtype=object)
@@ -62,10 +62,10 @@ class Explanation:
         score = tuple(float(v) for v in model.predict(table)[0])
         added, conditions = [], []
         for k, tree in enumerate(model.trees):
-            path, leaf = list(_paths(tree))[leaves[k]]
+            turns, leaf = list(_leaves(tree))[leaves[k]]
             added.append(reading.added(k, leaf.value))
             conditions.append(
-                tuple(_met(model.features[s.feature], s, left, cells) for s, left in path)
+                tuple(_met(model.features[s.feature], s, left, cells) for s, left in turns)
             )
         return cls(
             baseline=model.constant,
@@ -83,41 +83,41 @@ class Explanation:
 
         names = self.reading.labels.outputs
         columns = ["value"] if len(names) == 1 else [f"value_{name}" for name in names]
-        paths = [" and ".join(f"{m.condition} [{m.value}]" for m in met) for met in self.conditions]
+        texts = [" and ".join(f"{m.condition} [{m.value}]" for m in met) for met in self.conditions]
         records = [
-            [k, path or "always", *values]
-            for k, (path, values) in enumerate(zip(paths, self.contributions), start=1)
+            [k, text or "always", *values]
+            for k, (text, values) in enumerate(zip(texts, self.contributions), start=1)
         ]
         return pd.DataFrame(records, columns=["tree", "path", *columns])
 
     def __str__(self) -> str:
         reading = self.reading
-        rows = [("Start: the average", [reading.level(v) for v in self.baseline])]
+        rows = [("Start: the average", [reading.absolute(v) for v in self.baseline])]
         for k, (met, values) in enumerate(zip(self.conditions, self.contributions), start=1):
             rows.append((f"Tree {k}", [reading.change(v) for v in values]))
             rows += [(f"    {m.condition} [{m.value}]", []) for m in met]
-        rows.append(("Sum", [reading.level(v) for v in self.score]))
+        rows.append(("Sum", [reading.absolute(v) for v in self.score]))
         if self.is_adjusted:
-            rows.append(("Prediction", [reading.level(v) for v in self.prediction]))
+            rows.append(("Prediction", [reading.absolute(v) for v in self.prediction]))
         lines = [reading.labels.subject, "", *_lines(rows, reading.labels.outputs)]
         return "\n".join(lines).replace(MINUS, "-")
 
     @property
     def is_adjusted(self) -> bool:
-        """Whether the prediction is not the score itself: it is clipped or normalised."""
+        """Whether the prediction is not the score itself, but clipped or normalised."""
         return not np.allclose(self.score, self.prediction, rtol=0, atol=1e-9)
 
 
-def _paths(
-    node: Node, path: tuple[tuple[Split, bool], ...] = ()
+def _leaves(
+    node: Node, turns: tuple[tuple[Split, bool], ...] = ()
 ) -> Iterator[tuple[tuple[tuple[Split, bool], ...], Node]]:
-    """Every leaf from left to right, with the splits on the way to it and the side it is on."""
+    """Every leaf from left to right, with the splits above it and whether it is on their left."""
     if not (branches := node.branches):
-        yield path, node
+        yield turns, node
         return
     split, left, right = branches
-    yield from _paths(left, (*path, (split, True)))
-    yield from _paths(right, (*path, (split, False)))
+    yield from _leaves(left, (*turns, (split, True)))
+    yield from _leaves(right, (*turns, (split, False)))
 
 
 def _met(feature: Feature, split: Split, left: bool, cells: Sequence[Any]) -> Met:
@@ -130,8 +130,8 @@ def _value(feature: Feature, cell: Any) -> str:
     if feature.categories is None:
         return number(float(cell))
     if cell in feature.categories:
-        known = feature.categories[feature.categories.index(cell)]
-        return str(known).lower() if isinstance(known, bool) else feature.label(known)
+        category = feature.categories[feature.categories.index(cell)]
+        return str(category).lower() if isinstance(category, bool) else feature.label(category)
     return str(cell)
 
 

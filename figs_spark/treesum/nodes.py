@@ -1,7 +1,7 @@
 """Feature, Split, Node and TreeSum: a sum of small decision trees as frozen plain data.
 
-A node keeps the value it had as a leaf, and a split keeps the greedy step that made it. So the
-model with k splits is found inside every larger one: `TreeSum.truncate(k)` undoes all later steps.
+A node keeps the value it had as a leaf, and a split keeps the greedy step that made it. So every
+model contains its smaller ones: `TreeSum.truncate(k)` undoes all but the first k splits.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Feature:
 
     name: str
     categories: tuple[Category, ...] | None = None
-    labels: tuple[str, ...] | None = None  # what the categories are called, where not themselves
+    labels: tuple[str, ...] | None = None  # names of the categories, if other than themselves
 
     def label(self, category: Category) -> str:
         if self.labels is not None and self.categories is not None:
@@ -44,7 +44,7 @@ class Feature:
 class Split:
     """Numeric: `value <= threshold` goes left. Categorical: the listed categories go to one side.
 
-    The other side takes every category that is not listed, so an unseen one has a place too.
+    The other side takes every category that is not listed, so it also takes unseen ones.
     """
 
     feature: int
@@ -56,7 +56,7 @@ class Split:
     listed_left: bool = True
 
     def goes_left(self, column: NDArray[Any]) -> NDArray[np.bool_]:
-        """Which rows go left, for a column prepared by `_column`."""
+        """Which rows of a column go left; `_column` prepared the column."""
         missing = is_missing(column)
         if self.threshold is not None:
             left = column <= self.threshold
@@ -70,7 +70,7 @@ class Split:
 
 @dataclass(frozen=True)
 class Node:
-    """A node with the value it has (or had) as a leaf, and the training rows it holds."""
+    """A node: the value it has (or had) as a leaf, and the number of training rows in it."""
 
     value: tuple[float, ...]
     rows: int
@@ -157,8 +157,8 @@ class TreeSum:
     def predict(self, values: Any) -> NDArray[np.float64]:
         """Raw scores, shape (rows, outputs).
 
-        `values` is a pandas DataFrame (columns found by name) or a two-dimensional array-like in
-        the order of `feature_names`. None and NaN are missing.
+        `values` is a pandas DataFrame with columns of these names, or a two-dimensional array-like
+        with columns in the order of `feature_names`. None and NaN are missing.
         """
         trees = list(np.moveaxis(self.contributions(values), 1, 0))
         return add_in_runs(trees, partial(reduce, operator.add))
@@ -175,9 +175,9 @@ class TreeSum:
     def leaf_indices(self, values: Any) -> NDArray[np.intp]:
         """Index of the leaf, from left to right, that each row falls in; shape (rows, trees)."""
         columns, rows = self._columns(values)
-        found = np.zeros((rows, len(self.trees)), dtype=np.intp)
+        leaves = np.zeros((rows, len(self.trees)), dtype=np.intp)
         for k, tree in enumerate(self.trees):
-            first = 0
+            index = 0
             pending = [(tree, np.arange(rows))]
             while pending:
                 node, at = pending.pop()
@@ -186,17 +186,17 @@ class TreeSum:
                     side = split.goes_left(columns[split.feature][at])
                     pending += [(right, at[~side]), (left, at[side])]
                 else:
-                    found[at, k] = first
-                    first += 1
-        return found
+                    leaves[at, k] = index
+                    index += 1
+        return leaves
 
     def _columns(self, values: Any) -> tuple[dict[int, NDArray[Any]], int]:
-        """The columns that the splits ask for, and the number of rows."""
+        """The columns that the splits use, by feature, and the number of rows."""
         used = sorted({split.feature for split in self.splits})
         if hasattr(values, "columns") and hasattr(values, "loc"):
-            lost = [self.features[j].name for j in used if self.features[j].name not in values]
-            if lost:
-                raise ValueError(f"The columns {lost} are needed by the model and missing.")
+            missing = [self.features[j].name for j in used if self.features[j].name not in values]
+            if missing:
+                raise ValueError(f"The model needs the columns {missing}, which are missing.")
             cells = {j: _cells(values[self.features[j].name]) for j in used}
             return {j: _column(self.features[j], c) for j, c in cells.items()}, len(values)
         # A list of rows may mix types, and NumPy would turn [1.0, True, "a"] into text.
@@ -212,8 +212,8 @@ class TreeSum:
 def add_in_runs(terms: Sequence[Term], add: Callable[[Sequence[Term]], Term]) -> Term:
     """Add from left to right in runs of eight, then the sums of the runs, and so on.
 
-    NumPy, Spark Columns and SQL text all add in this order, so their scores agree to the last bit;
-    and the expression for many trees stays shallow, since Spark Connect refuses a deep one.
+    NumPy, Spark Columns and SQL text all add in this order, so their scores agree to the last bit.
+    The expression for many trees stays shallow; Spark Connect refuses a deep one.
     """
     while len(terms) > 1:
         terms = [add(terms[i : i + 8]) for i in range(0, len(terms), 8)]
@@ -227,13 +227,13 @@ def is_missing(column: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _cells(series: Any) -> NDArray[Any]:
-    """The values of a pandas Series, with None for pandas' own NA, which knows no truth value."""
+    """The values of a pandas Series, with None for pandas' NA, which is neither true nor false."""
     cells: NDArray[Any] = series.to_numpy()
     return series.to_numpy(dtype=object, na_value=None) if cells.dtype == object else cells
 
 
 def _column(feature: Feature, cells: NDArray[Any]) -> NDArray[Any]:
-    """Numbers as float64 with NaN for missing; text and truth values as objects."""
+    """Numbers as float64 with NaN for missing; text and booleans as objects."""
     if not feature.holds_numbers:
         return np.asarray(cells, dtype=object)
     if cells.dtype == object:

@@ -1,7 +1,8 @@
-"""How the numbers of a model are read: from the average up and down, risks in percentage points.
+"""How to read the numbers of a model: changes up and down from the average, risks in percent.
 
-The first tree of a FIGS holds the average of the outcome. In a picture the average stands apart, as
-the start, so that the value of every leaf says by how much it raises or lowers the prediction.
+The first tree of a FIGS model contains the average of the outcome. A picture shows the average
+separately, as the start. So the value of every leaf says how much it raises or lowers the
+prediction.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ class Labels:
 
     subject: str  # the heading: "Probability of death = 1"
     outcome: str  # ends the sentence "the sum is ..."
-    percent: bool = False  # scores are probabilities
-    outputs: tuple[str, ...] = ("",)  # what the outputs are called
+    percent: bool = False  # whether scores are probabilities
+    outputs: tuple[str, ...] = ("",)  # the names of the outputs
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A model with its labels: what its trees add to the average, and numbers as text."""
+    """A model with its labels: what its trees add to the average, and its numbers as text."""
 
     model: TreeSum
     labels: Labels
@@ -42,16 +43,16 @@ class Reading:
 
     @cached_property
     def largest(self) -> float:
-        """The largest value of a leaf, up or down: the length of a full bar."""
+        """The largest change by a leaf, up or down: a full bar."""
         return max((abs(v) for v in self._values if math.isfinite(v)), default=0.0) or 1.0
 
     def change(self, value: float) -> str:
-        """+45.8 pp, or +1.25 for a prediction that is no probability."""
+        """A change as text: +45.8 pp, or +1.25 if the prediction is not a probability."""
         text = self._signed(value * self._factor)
         return text.replace("-", MINUS) + (" pp" if self.labels.percent else "")
 
-    def level(self, value: float) -> str:
-        """4.1%, or 12.50 for a prediction that is no probability."""
+    def absolute(self, value: float) -> str:
+        """A value as text: 4.1%, or 12.50 if the prediction is not a probability."""
         text = self._plain(value * self._factor)
         return text.replace("-", MINUS) + ("%" if self.labels.percent else "")
 

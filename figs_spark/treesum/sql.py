@@ -1,4 +1,4 @@
-"""The model as SQL text, in the form that Spark takes."""
+"""The model as SQL text for Spark."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from figs_spark.treesum.nodes import Category, Feature, Node, Split, TreeSum, ad
 
 
 def to_sql(model: TreeSum, output: int = 0) -> str:
-    """The raw score as a SQL expression over columns named like the features."""
+    """The raw score as a SQL expression; columns have the names of the features."""
     return add_in_runs([_tree_sql(model, tree, output, "\n") for tree in model.trees], _sum_sql)
 
 
@@ -51,7 +51,7 @@ def _name(name: str) -> str:
 def _literal(value: Category) -> str:
     """An exact SQL literal under Spark's default rules for backslashes in text.
 
-    A dollar is written by its code: Spark replaces `${x}` by a setting before it parses.
+    A dollar sign is written as its code, since Spark replaces `${x}` by a setting before parsing.
     """
     if isinstance(value, bool):
         return str(value).lower()

@@ -1,6 +1,6 @@
 """The model as text: what `str(model)` prints, the conditions of a split, a table of rules.
 
-Text is for reading, so numbers are rounded (`number`, `aligned`); JSON keeps the exact ones.
+Text is for reading, so numbers are rounded (`number`, `aligned`); JSON has the exact ones.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CATEGORIES_SHOWN = 6  # in a printed model; rules name them all
 def describe(model: TreeSum, title: str, outcome: str, outputs: Sequence[str] | None = None) -> str:
     """Every tree with its conditions, values, rows and weights, and how to read it.
 
-    `outcome` ends the sentence "the sum is ...". `outputs` names the outputs where there are many.
+    `outcome` ends the sentence "the sum is ...". `outputs` are the names of several outputs.
     """
     lines = [f"{title}: {_size(model)}", *_instruction([model], outcome), ""]
     return "\n".join([*lines, *_table(model, _output_names(model, outputs))])
@@ -30,7 +30,7 @@ def describe(model: TreeSum, title: str, outcome: str, outputs: Sequence[str] | 
 def describe_each(
     models: Mapping[str, TreeSum], title: str, outcome: str, outputs: Sequence[str] | None = None
 ) -> str:
-    """Models for different rows on one page; each has a heading that says which rows it is for."""
+    """Models for different rows on one page, each with a heading that says which rows it is for."""
     lines = [title, *_instruction(list(models.values()), outcome)]
     for heading, model in models.items():
         lines += ["", f"{heading}: {_size(model)}", ""]
@@ -56,7 +56,7 @@ def _instruction(models: Sequence[TreeSum], outcome: str) -> list[str]:
 def rules(model: TreeSum, outputs: Sequence[str] | None = None) -> pd.DataFrame:
     """One row per leaf: tree (from 1), leaf (from 0, left to right), path, value, rows, weight.
 
-    With many outputs there is a column `value_<output>` for each.
+    With several outputs there is a column `value_<output>` for each.
     """
     import pandas as pd
 
@@ -64,7 +64,7 @@ def rules(model: TreeSum, outputs: Sequence[str] | None = None) -> pd.DataFrame:
     if model.outputs > 1:
         names = [f"value_{name}" for name in _output_names(model, outputs)]
     records = [
-        [k, leaf, _path(conditions), *node.value, node.rows, node.weight]
+        [k, leaf, _joined(conditions), *node.value, node.rows, node.weight]
         for k, tree in enumerate(model.trees, start=1)
         for leaf, (conditions, node) in enumerate(_leaves(model, tree, ()))
     ]
@@ -72,17 +72,17 @@ def rules(model: TreeSum, outputs: Sequence[str] | None = None) -> pd.DataFrame:
 
 
 def condition(feature: Feature, split: Split, left: bool, shown: int | None = None) -> str:
-    """What holds on one side of a split; of a long list of categories the first `shown`."""
+    """The condition of one side of a split; a long list of categories is cut after `shown`."""
     text = _of_values(feature, split, left, shown)
     takes_missing = split.missing_left == left and not _only_missing(feature, split, left)
     return f"{text} or missing" if takes_missing else text
 
 
 def question(feature: Feature, split: Split, shown: int | None = None) -> tuple[str, bool, str]:
-    """A split as a question: the text, whether yes goes left, and the answer that a missing value
-    counts as ("yes" or "no"; "" where the question is about missing values).
+    """A split as a question: the text, whether yes goes left, and the answer for a missing value.
 
-    It asks for the side that is told without a negation; a boolean feature by its name alone.
+    That answer is "yes" or "no", or "" if the question itself is about missing values. The question
+    has no negation; for a boolean feature it is the name of the feature.
     """
     if _only_missing(feature, split, split.missing_left):
         return _of_values(feature, split, split.missing_left, shown), split.missing_left, ""
@@ -95,7 +95,7 @@ def question(feature: Feature, split: Split, shown: int | None = None) -> tuple[
 
 
 def _of_values(feature: Feature, split: Split, left: bool, shown: int | None) -> str:
-    """The condition of one side, without a word on where else missing goes."""
+    """The condition of one side, without "or missing"."""
     name = _quoted(feature.name)
     if _only_missing(feature, split, left):
         return f"{name} is missing"
@@ -109,7 +109,7 @@ def _of_values(feature: Feature, split: Split, left: bool, shown: int | None) ->
 def number(value: float) -> str:
     """Six significant digits or three decimals, whichever shows more: 3.2, but 1600000000.5.
 
-    So rounding cannot move the midpoint of two integers, be they timestamps or long ids.
+    So rounding cannot move the midpoint of two integers, even of timestamps or long ids.
     """
     if value == 0 or not 1e-300 < abs(value) < 1e15:
         return str(value).removesuffix(".0")
@@ -128,7 +128,7 @@ def _membership(feature: Feature, split: Split, left: bool, shown: int | None) -
 
 
 def _only_missing(feature: Feature, split: Split, left: bool) -> bool:
-    """Whether missing goes to this side, and no value that is there can."""
+    """Whether only missing values can go to this side."""
     if split.missing_left != left:
         return False
     if split.threshold is not None:
@@ -139,26 +139,27 @@ def _only_missing(feature: Feature, split: Split, left: bool) -> bool:
 
 
 def _is_boolean(feature: Feature) -> bool:
-    known = feature.categories
-    return bool(known) and feature.labels is None and all(isinstance(c, bool) for c in known or ())
+    names = feature.categories
+    return bool(names) and feature.labels is None and all(isinstance(c, bool) for c in names or ())
 
 
-def _path(conditions: Sequence[str]) -> str:
+def _joined(conditions: Sequence[str]) -> str:
     if len(conditions) < 2:
         return "".join(conditions) or "always"
     return " and ".join(f"({c})" if c.endswith(" or missing") else c for c in conditions)
 
 
 def _leaves(
-    model: TreeSum, node: Node, path: tuple[str, ...]
+    model: TreeSum, node: Node, conditions: tuple[str, ...]
 ) -> Iterator[tuple[tuple[str, ...], Node]]:
+    """Every leaf below this node, with the conditions on the way to it."""
     if not (branches := node.branches):
-        yield path, node
+        yield conditions, node
         return
     split, *children = branches
     for child, left in zip(children, (True, False), strict=True):
-        step = condition(model.features[split.feature], split, left)
-        yield from _leaves(model, child, (*path, step))
+        text = condition(model.features[split.feature], split, left)
+        yield from _leaves(model, child, (*conditions, text))
 
 
 def _table(model: TreeSum, outputs: Sequence[str]) -> list[str]:
@@ -202,10 +203,10 @@ def _justified(row: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def aligned(values: Sequence[float], sign: str = "", digits: int = 4) -> Callable[[float], str]:
-    """A format with one number of decimals for all the values.
+    """A format with the same number of decimals for all values; whole numbers have none.
 
-    Enough for `digits` significant digits of the largest and two fewer of the smallest, but for no
-    more than `digits` + 2 of the largest; whole numbers need none.
+    The decimals show `digits` significant digits of the largest value and two fewer of the
+    smallest, but at most `digits` + 2 of the largest.
     """
     sizes = [abs(v) for v in values if v != 0 and math.isfinite(v)]
     if all(size.is_integer() and size < 1e15 for size in sizes):
@@ -221,12 +222,12 @@ def _output_names(model: TreeSum, outputs: Sequence[str] | None) -> list[str]:
     if outputs is None:
         outputs = ["value"] if model.outputs == 1 else [str(c) for c in range(model.outputs)]
     if len(outputs) != model.outputs:
-        raise ValueError(f"The model has {model.outputs} outputs, but {len(outputs)} names came.")
+        raise ValueError(f"The model has {model.outputs} outputs, but got {len(outputs)} names.")
     return list(outputs)
 
 
 def _quoted(text: str) -> str:
-    """The text itself, in quotes where it could be misread or would break the line."""
+    """The text, in quotes if it could be misread or would break the line."""
     if text and text == text.strip() and text.isprintable() and not set(text) & set(',{}"'):
         return text
     return json.dumps(text, ensure_ascii=not text.isprintable())

@@ -1,4 +1,4 @@
-"""The ratios that matter, each next to the bar that it should reach."""
+"""The ratios that matter, each with the bar that it should meet."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from jobs.bench.presets import (
     XGBOOST,
 )
 
-COMPARED: dict[str, list[tuple[str, str, float]]] = {  # by case: over, under, bar
+COMPARED: dict[str, list[tuple[str, str, float]]] = {  # by case: numerator, denominator, bar
     "small": [(IMODELS, AUTO, 20)],
     "tree": [(AUTO, TREE, 0.25), (CLUSTER, TREE, 0.5)],
     "stumps": [(AUTO, XGBOOST, 0.5)],
     "members": [(BAGGED_IMODELS, BAGGED, 20)],
     "forest": [(BAGGED, FOREST, 1), (TEN_MEMBERS, ONE_MEMBER, 4)],
 }
-SLOWER = (IMODELS, BAGGED_IMODELS)  # by at least that much; all other bars are upper ones
-STEP_TO_KERNEL = 3  # with so many rows that the cost of a Spark job is small
+SLOWER = (IMODELS, BAGGED_IMODELS)  # their ratios have a lower limit, all others an upper one
+STEP_TO_KERNEL = 3  # with so many rows that the overhead of a Spark job is small
 PACK_TO_SCAN = 2
 SCORING_TO_SUM = 2
 DOUBLED = 2.2  # times as long for twice as much
-SAME_MEMORY = 1.25  # times as much for twice the rows: what blocks bound, rows do not
+SAME_MEMORY = 1.25  # times as much for twice the rows: blocks bound it, not rows
 DRIVER_GB = 6
 
 
@@ -58,12 +58,12 @@ class Bar:
 
 
 def bars(results: Sequence[CaseResult], curves: Sequence[Curve]) -> list[Bar]:
-    found = [bar for result in results for bar in case_bars(result)]
-    found += [bar for curve in curves for bar in curve_bars(curve)]
+    checks = [bar for result in results for bar in case_bars(result)]
+    checks += [bar for curve in curves for bar in curve_bars(curve)]
     by_name = {result.case.name: result for result in results}
     if {"large", "twice as large"} <= by_name.keys():
-        found += large_bars(by_name["large"], by_name["twice as large"])
-    return [*found, Bar("runs that failed", failures(results, curves), 0)]
+        checks += large_bars(by_name["large"], by_name["twice as large"])
+    return [*checks, Bar("runs that failed", failures(results, curves), 0)]
 
 
 def failures(results: Sequence[CaseResult], curves: Sequence[Curve]) -> int:
@@ -88,7 +88,7 @@ def case_bars(result: CaseResult) -> Iterator[Bar]:
 
 
 def curve_bars(curve: Curve) -> Iterator[Bar]:
-    """The last step of a curve, where it doubles."""
+    """The last two points of a curve, if the second is twice the first."""
     low, high = curve.values[-2:]
     if high != 2 * low or curve.axis == "partitions":
         return

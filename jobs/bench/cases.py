@@ -1,4 +1,4 @@
-"""A case: its contenders on the same rows, how fast their models score, and the floors."""
+"""A case: contenders on the same rows, how fast their models score, and the lower bounds."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def measure_fits(spark: SparkSession, case: Case, task: Task) -> Timings:
 
 
 def measure_scoring(spark: SparkSession, case: Case, data: Data, fits: Timings) -> Timings:
-    """The models that score DataFrames, written nowhere, and the sum of the same columns."""
+    """Score with every Spark model, writing nothing; and add up the same columns."""
 
     def score(scorer: Scorer) -> None:
         scorer(data.frame(spark)).write.format("noop").mode("overwrite").save()

@@ -1,4 +1,4 @@
-"""Who competes. Each goes from Parquet files to a fitted model, and hands back what scores rows."""
+"""Who competes. A contender fits a model to Parquet files and returns what scores rows."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from jobs.bench.data import LABEL, Data
 from jobs.bench.measuring import in_turns
 
 PREDICTION = "prediction"
-IMODELS_ROWS = 100_000  # beyond it one fit takes minutes to hours
-WARM_VALUES = 12_500_000  # numbers that a contender sees before its time is taken
+IMODELS_ROWS = 100_000  # above it, one fit takes minutes to hours
+WARM_VALUES = 12_500_000  # numbers that a contender sees before it is timed
 
 
 @dataclass(frozen=True)
 class Task:
-    """A model to fit: on which rows, of which size."""
+    """A model to fit: the rows and the size."""
 
     data: Data
     splits: int
     bins: int
 
 
-Scorer = Callable[[Any], Any]  # a DataFrame gets a prediction column; of arrays, an array
+Scorer = Callable[[Any], Any]  # DataFrame to DataFrame with predictions, or array to array
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Contender:
     most_rows: int | None = None
 
     def obstacle(self, rows: int) -> str:
-        """Why it cannot take part; empty where it can."""
+        """Why it cannot take part; empty if it can."""
         if find_spec(self.package) is None:
             return f"not installed: {self.package}"
         if self.most_rows is not None and rows > self.most_rows:
@@ -58,7 +58,7 @@ class Contender:
         return ""
 
     def r2(self, spark: SparkSession, scorer: Scorer, data: Data) -> float:
-        """On the held-out rows; where the outcome is yes or no, of the probability."""
+        """R2 on the held-out rows; for classes, R2 of the probability."""
         if self.on_spark:
             scored = scorer(data.held_out.frame(spark)).select(LABEL, PREDICTION).toPandas()
             label, predicted = scored[LABEL].to_numpy(), scored[PREDICTION].to_numpy()
@@ -76,7 +76,7 @@ def figs(mode: str) -> Callable[[SparkSession, Task], Scorer]:
 
 
 def figs_unmerged(spark: SparkSession, task: Task) -> Scorer:
-    """Each row packed by itself, also where equal rows could be merged."""
+    """Pack each row by itself, even if equal rows could be merged."""
     estimator = figs_estimator(task, "auto")
     checked = check(task.data.frame(spark), estimator, task.data.kind == presets.SIGNS)
     table = replace(checked.table, mergeable=False)
@@ -91,7 +91,7 @@ def figs_scorer(model: Any) -> Scorer:
 
 
 def of_probability(model: Any) -> Scorer:
-    """Class 1 of two: its probability is the prediction."""
+    """The probability of class 1 as the prediction."""
     probability = vector_to_array(F.col("probability"))[1]
     return lambda frame: model.transform(frame).withColumn(PREDICTION, probability)
 
@@ -113,7 +113,7 @@ def mllib_tree(spark: SparkSession, task: Task) -> Scorer:
 
 
 def mllib_boosted(spark: SparkSession, task: Task) -> Scorer:
-    """Without shrinkage, as FIGS; MLlib fits twice the residual, so half a step is all of it."""
+    """Without shrinkage, like FIGS: MLlib fits twice the residual, so 0.5 is a full step."""
     stumps = GBTRegressor(
         labelCol=LABEL, maxDepth=1, maxIter=task.splits, maxBins=task.bins, stepSize=0.5
     )
@@ -161,7 +161,7 @@ def bagged(**params: Any) -> Callable[[SparkSession, Task], Scorer]:
 
 
 def mllib_forest(spark: SparkSession, task: Task) -> Scorer:
-    """With its own number of bins, 32."""
+    """With MLlib's default of 32 bins."""
     forest = RandomForestClassifier(labelCol=LABEL, numTrees=100, maxDepth=4)
     return of_probability(assembled(spark, task, forest))
 
@@ -218,7 +218,7 @@ CONTENDERS = {
 
 
 def warm_up(spark: SparkSession, names: Iterable[str], data: Data) -> None:
-    """Let everyone who can take part fit some of the rows, before times are taken."""
+    """Let every contender that can take part fit some of the rows before it is timed."""
     task = Task(data.part(WARM_VALUES // len(data.features)), splits=2, bins=64)
     able = [name for name in names if not CONTENDERS[name].obstacle(task.data.rows)]
     in_turns({name: (partial(CONTENDERS[name].fit, spark, task), 1) for name in able}, "warm-up")

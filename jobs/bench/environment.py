@@ -1,4 +1,4 @@
-"""The machine and the versions that a run was made with."""
+"""The machine and the versions of a run."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ PACKAGES = (
 
 
 def versions(spark: SparkSession) -> dict[str, str]:
-    found = {
+    runtimes = {
         "python": platform.python_version(),
         "java": jvm(spark).System.getProperty("java.version"),
     }
-    return found | {package: installed(package) for package in PACKAGES}
+    return runtimes | {package: installed(package) for package in PACKAGES}
 
 
 def jvm(spark: SparkSession) -> Any:

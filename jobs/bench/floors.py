@@ -1,4 +1,4 @@
-"""Floors: what no training on these rows can beat, and the engine's own parts next to them."""
+"""Floors: times that no training on these rows can beat, next to the parts of the engine."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ STEP = "a greedy step, cluster mode, mean"
 KERNEL = "one bare kernel pass over all rows and features"
 
 KERNEL_PASSES = 5
-PATIENCE = 600  # seconds that the processes wait for one another
+PATIENCE = 600  # seconds that the processes wait for each other
 
 
 def measure_floors(
@@ -71,7 +71,7 @@ def read(data: Data) -> int:
 
 
 def scan(spark: SparkSession, data: Data) -> float:
-    """The way of the features to Python and nothing else: as one array column, summed there."""
+    """Move the features to Python as one array column and add them up, nothing else."""
 
     def add_up(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         total = sum(np.sum(batch.column(0).flatten().to_numpy()) for batch in batches)
@@ -88,7 +88,7 @@ def pack(spark: SparkSession, task: Task) -> None:
 
 
 def checked(spark: SparkSession, task: Task) -> tuple[Table, Plan]:
-    """What an estimator in cluster mode hands to the engine."""
+    """What an estimator in cluster mode passes to the engine."""
     estimator = figs_estimator(task, "cluster")
     table = check(task.data.frame(spark), estimator, task.data.kind == SIGNS).table
     return table, Plan(GrowthRules(max_splits=task.splits), "cluster", task.bins)
@@ -97,7 +97,7 @@ def checked(spark: SparkSession, task: Task) -> tuple[Table, Plan]:
 def steps_and_kernel(
     spark: SparkSession, task: Task, repeats: int, folder: Path
 ) -> tuple[list[float], list[float]]:
-    """Seconds of the mean step of each fit, and of each bare pass, all over the same blocks."""
+    """Seconds of the mean step of each fit, and of each bare pass, over the same blocks."""
     table, plan = checked(spark, task)
     try:
         with packed(table, plan, OwnWeights(table.target)) as (bins, backend):
@@ -122,7 +122,7 @@ def mean_step(growth: Growth, backend: ClusterBackend) -> float:
 def kernel_passes(
     folder: Path, processes: int, request: Request, backend: ClusterBackend
 ) -> list[float]:
-    """Seconds from the first process that starts a pass to the last one that ends it."""
+    """Seconds from the start of a pass in the first process to its end in the last one."""
     context = get_context("spawn")
     together = context.Barrier(processes)
     work = partial(
@@ -152,7 +152,7 @@ def _time_passes(
     request: Request,
     weights: Weights,
 ) -> list[tuple[float, float]]:
-    """In a process of its own: its share of the blocks in memory, then passes over them."""
+    """In a separate process: load a share of the blocks, then pass over them."""
     batches = chain.from_iterable(pq.ParquetFile(file).iter_batches(1) for file in files)
     blocks = islice(from_records(batches, weights.target), number, None, processes)
     parts = [weights.rows(block, 0) for block in blocks]

@@ -30,7 +30,7 @@ class Curve:
 
     @property
     def exponent(self) -> float | None:
-        """k where time grows as value ** k, fitted to all points; None where one is missing."""
+        """k if time grows as value ** k, fitted to all points; None if a point is missing."""
         if len(self.values) < 2 or None in self.seconds:
             return None
         seconds = np.array(self.seconds, dtype=np.float64)
@@ -47,7 +47,7 @@ class Curve:
 
 
 def measure_growth(spark: SparkSession, growth: Growth, data: Data) -> list[Curve]:
-    """All points in turns; one that lies on several axes is measured once."""
+    """Measure all points in turns; a point on several axes is measured once."""
 
     def fit(contender: str, point: Point) -> None:
         part = data.part(point.rows, point.features)

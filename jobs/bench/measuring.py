@@ -1,4 +1,4 @@
-"""Seconds and memory of what runs, with repeats, in turns."""
+"""Seconds and memory of runs, with repeats, in turns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ log = logging.getLogger("benchmark")
 
 @dataclass
 class Timing:
-    """What something took, or a note why that is not known."""
+    """What a run took, or a note why this is not known."""
 
     seconds: list[float] = field(default_factory=list)
     peaks: list[dict[str, float]] = field(default_factory=list)
@@ -32,8 +32,10 @@ class Timing:
 
     @property
     def memory(self) -> dict[str, float]:
-        """Peaks in MB by role, each the lowest of the repeats: a process keeps for a while what
-        another contender took before."""
+        """Peaks in MB by role, each the lowest of the repeats.
+
+        A process keeps for a while what another contender took before.
+        """
         roles = self.peaks[0] if self.peaks else {}
         return {role: min(peak[role] for peak in self.peaks) for role in roles}
 
@@ -42,7 +44,7 @@ class Timing:
         return self.note.startswith(FAILED)
 
     def take(self, name: str, run: Callable[[], Any]) -> None:
-        """Run once. What fails leaves a note and is not run again."""
+        """Run once. A run that fails leaves a note and is not repeated."""
         if self.note:
             return
         try:
@@ -73,7 +75,7 @@ Run = tuple[Callable[[], Any], int]  # what to run, and how often
 
 
 def in_turns(runs: Mapping[str, Run], label: str) -> dict[str, Timing]:
-    """Each once, then each a second time, ...: a slow moment of the machine hits them all."""
+    """Run each once, then each a second time, ...: so a slow moment of the machine hits all."""
     timings = {name: Timing() for name in runs}
     for k in range(max((repeats for _, repeats in runs.values()), default=0)):
         for name, (run, repeats) in runs.items():

@@ -22,9 +22,9 @@ class Process(NamedTuple):
 
 
 class PeakMemory:
-    """The peaks while the `with` block runs, in MB by role; empty where there is no /proc.
+    """The peaks while the `with` block runs, in MB by role; empty if there is no /proc.
 
-    A driver in local mode is the executor too.
+    In local mode the driver is also the executor.
     """
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class PeakMemory:
 
 
 def resident() -> dict[str, float]:
-    """Memory by role, now."""
+    """The present memory by role."""
     processes = read_processes()
     me = os.getpid()
     if me not in processes:
@@ -65,32 +65,32 @@ def resident() -> dict[str, float]:
         above = line(number, processes)
         if process.name == "java" and (number in above_me or me in above):
             machines.append(process.resident)
-        # The nearest of us above a worker is the JVM; above a process of our own it is we.
+        # Going up from a worker, the JVM comes first; from a child of this process, this process.
         near = next((p for p in above[1:] if p == me or processes[p].name == "java"), me)
         if near != me and number != me and (near in above_me or me in above):
             workers.append(process.resident)
-    own = processes[me].resident
+    python = processes[me].resident
     return {
         JVM: sum(machines),
-        PYTHON: own,
-        DRIVER: sum(machines) + own,
+        PYTHON: python,
+        DRIVER: sum(machines) + python,
         WORKER: max(workers, default=0.0),
         WORKERS: sum(workers),
     }
 
 
 def line(number: int, processes: Mapping[int, Process]) -> list[int]:
-    """A process and those above it."""
-    found = []
+    """A process and its ancestors."""
+    ancestors = []
     while number in processes:
-        found.append(number)
+        ancestors.append(number)
         number = processes[number].parent
-    return found
+    return ancestors
 
 
 def read_processes() -> dict[int, Process]:
-    """Name, parent and memory of every process; none where there is no /proc."""
-    found = {}
+    """Name, parent and memory of every process; empty if there is no /proc."""
+    processes = {}
     for number in filter(str.isdigit, os.listdir("/proc") if os.path.isdir("/proc") else ()):
         try:
             with open(f"/proc/{number}/stat") as stat:
@@ -99,5 +99,5 @@ def read_processes() -> dict[int, Process]:
             continue
         name, rest = text[text.index("(") + 1 :].rsplit(")", 1)
         fields = rest.split()
-        found[int(number)] = Process(name, int(fields[1]), int(fields[21]) * PAGE)
-    return found
+        processes[int(number)] = Process(name, int(fields[1]), int(fields[21]) * PAGE)
+    return processes

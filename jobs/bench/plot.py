@@ -13,7 +13,7 @@ COLOURS = {AUTO: "C0", CLUSTER: "C1"}
 
 
 def plot(curves: Sequence[Curve], path: Path) -> str:
-    """Draw the curves; returns why there is no picture, or nothing where there is one."""
+    """Draw the curves; returns why there is no picture, or nothing if there is one."""
     if not curves:
         return "no picture: this preset measures no growth"
     try:

@@ -26,17 +26,17 @@ class Case:
     rows: int
     features: int
     splits: int
-    contenders: Mapping[str, int]  # with how many repeats
+    contenders: Mapping[str, int]  # with the number of repeats
     kind: str = FRIEDMAN
     bins: int = 64
-    real: str = ""  # a table of --data that is taken in place of a generated one
-    floors: int = 0  # repeats of the floors, and of profile, pack and steps next to them
+    real: str = ""  # a table in --data that replaces the generated one
+    floors: int = 0  # repeats of the floors, and of the parts of the engine next to them
     scoring: int = 0  # repeats of the scoring of these rows
 
 
 @dataclass(frozen=True)
 class Point:
-    """One fit. Partitions are those of the input; None: as many as Spark makes."""
+    """One fit. `partitions` are those of the input; None: as many as Spark makes."""
 
     rows: int
     features: int
@@ -50,7 +50,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Growth:
-    """Fits that differ from `middle` in one number, by the name of that number."""
+    """Fits that differ from `middle` in one number; `axes` has that number's name and values."""
 
     middle: Point
     axes: Mapping[str, tuple[int, ...]]
@@ -59,7 +59,7 @@ class Growth:
     repeats: int = 3
 
     def curves(self) -> Iterator[tuple[str, str, list[Point]]]:
-        """Axis, contender and points; partitions of the input in cluster mode only."""
+        """Axis, contender and points; the partitions of the input only in cluster mode."""
         for axis, values in self.axes.items():
             points = [replace(self.middle, **{axis: value}) for value in values]
             for contender in self.contenders:
@@ -77,32 +77,32 @@ class Preset:
     cases: tuple[Case, ...]
     growth: Growth | None = None
     heap: str = "4g"  # of the driver's virtual machine
-    judged: bool = True  # whether the sizes are those that the bars are set for
+    judged: bool = True  # whether the bars are set for these sizes
 
     def tables(self) -> dict[tuple[str, int], tuple[int, int]]:
-        """By kind and number of features the smallest and the largest number of rows."""
-        wanted = [(case.kind, case.features, case.rows) for case in self.cases]
+        """The smallest and largest number of rows, by kind and number of features."""
+        sizes = [(case.kind, case.features, case.rows) for case in self.cases]
         if self.growth:
             features = self.growth.middle.features
-            wanted += [(FRIEDMAN, features, rows) for rows in self.growth.axes["rows"]]
-        found: dict[tuple[str, int], tuple[int, int]] = {}
-        for kind, features, n in wanted:
-            least, most = found.get((kind, features), (n, n))
-            found[kind, features] = min(n, least), max(n, most)
-        return found
+            sizes += [(FRIEDMAN, features, rows) for rows in self.growth.axes["rows"]]
+        ranges: dict[tuple[str, int], tuple[int, int]] = {}
+        for kind, features, n in sizes:
+            least, most = ranges.get((kind, features), (n, n))
+            ranges[kind, features] = min(n, least), max(n, most)
+        return ranges
 
     def real(self, kind: str, features: int) -> str:
-        """The name of the real table that may stand for this one."""
+        """The name of the real table that may replace this one."""
         names = [c.real for c in self.cases if (c.kind, c.features) == (kind, features)]
         return next(filter(None, names), "")
 
     def contenders(self, kind: str, features: int) -> list[str]:
-        """Who takes part in the cases on this table."""
+        """The contenders in all cases on this table."""
         cases = [case for case in self.cases if (case.kind, case.features) == (kind, features)]
         return list(dict.fromkeys(name for case in cases for name in case.contenders))
 
     def scaled(self, rows: int) -> Preset:
-        """The same with at most this many rows, all tables shrunk in proportion."""
+        """The same preset with at most this many rows; all tables shrink in proportion."""
         factor = rows / max(most for _, most in self.tables().values())
 
         def shrunk(n: int) -> int:

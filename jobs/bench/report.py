@@ -1,4 +1,4 @@
-"""The report of a run: all of it as JSON, and what one wants to read as Markdown."""
+"""The report of a run: everything as JSON, the tables to read as Markdown."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from jobs.bench.plot import plot
 ROLES = (JVM, PYTHON, WORKER, WORKERS)
 
 EXPLAINED = """\
-Seconds are the median of the runs, from Parquet files to a fitted model, in a session that has run
-everything before. Memory is the peak of what is resident, the lowest of the runs; in local mode
-the driver's JVM is the executor too, and keeps what it once took up to its heap. R2 is that of
-20,000 held-out rows or fewer."""
+Seconds are the median of the runs, from Parquet files to a fitted model, in a warm session. Memory
+is the peak of resident memory, the lowest of the runs. In local mode the driver's JVM is also the
+executor, and keeps the memory that it once took, up to its heap. R2 is measured on at most 20,000
+held-out rows."""
 
 
 @dataclass(frozen=True)
 class Report:
     preset: str
-    judged: bool  # whether the sizes are those that the bars are set for
-    run: dict[str, Any]  # when, how long, on which machine, under which load
+    judged: bool  # whether the bars are set for these sizes
+    run: dict[str, Any]  # when, how long, on which machine, under what load
     versions: dict[str, str]
     results: Sequence[CaseResult]
     curves: Sequence[Curve]
@@ -121,8 +121,8 @@ def growth_table(curves: Sequence[Curve]) -> str:
     return table(["axis", "contender", "seconds", "exponent"], rows)
 
 
-def bar_table(found: Sequence[Bar], judged: bool) -> str:
-    rows = [[bar.what, number(bar.value), limit(bar), verdict(bar, judged)] for bar in found]
+def bar_table(checks: Sequence[Bar], judged: bool) -> str:
+    rows = [[bar.what, number(bar.value), limit(bar), verdict(bar, judged)] for bar in checks]
     return table(["what", "measured", "bar", "met"], rows)
 
 

@@ -1,4 +1,4 @@
-"""One seed of the experiment: split, choose on validation rows, fit again, judge on test rows."""
+"""One seed of the experiment: divide the rows, choose, fit again, evaluate on test rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from pyspark.sql import DataFrame, SparkSession
 from sklearn.model_selection import train_test_split
 
 from figs_spark import GFIGSClassifier, roc_curve, select_gfigs
-from figs_spark.stages.gfigs.params import MEMBERSHIP
 from figs_spark.stages.gfigs.variants import VARIANTS
 from jobs.cdi.studies import GROUP, LABEL, Study
 
@@ -32,7 +31,7 @@ def run_seed(spark: SparkSession, study: Study, seed: int, boosted: bool) -> lis
     frames = [spark.createDataFrame(part).coalesce(2).cache() for part in (train, validation, test)]
     try:
         records = []
-        known: Any = ()  # the membership models, which G-CART and G-FIGS share
+        fitted: Any = ()  # the membership models, which G-CART and G-FIGS share
         for variant, (weighting, single) in VARIANTS.items():
             estimator = _estimator(study, train, weighting, single)
             chosen = select_gfigs(
@@ -43,13 +42,13 @@ def run_seed(spark: SparkSession, study: Study, seed: int, boosted: bool) -> lis
                 membershipEstimators=memberships(len(rest), boosted),
                 sensitivities=study.sensitivities,
                 membershipOnBoth=True,
-                memberships=known if weighting == MEMBERSHIP else (),
+                memberships=fitted if weighting == "membership" else (),
             )
-            known = chosen.memberships or known
-            found = judge(chosen.model.transform(frames[2]))
-            log.info("%s, seed %d, %s: AUC %.3f", study.name, seed, variant, found[0]["AUC"])
+            fitted = chosen.memberships or fitted
+            measured = evaluate(chosen.model.transform(frames[2]))
+            log.info("%s, seed %d, %s: AUC %.3f", study.name, seed, variant, measured[0]["AUC"])
             common = {"study": study.name, "seed": seed, "model": variant}
-            records += [common | {"splits": _splits(chosen.model)} | row for row in found]
+            records += [common | {"splits": _splits(chosen.model)} | row for row in measured]
         return records
     finally:
         for frame in frames:
@@ -70,20 +69,20 @@ def _estimator(study: Study, train: pd.DataFrame, weighting: str, single: bool) 
 
 
 def memberships(rows: int, boosted: bool) -> list[Any]:
-    """The classifiers of groups that are tried; scikit-learn's C is 1 / (regParam * rows)."""
-    found: list[Any] = [
+    """The membership models to try; scikit-learn's C is 1 / (regParam * rows)."""
+    classifiers: list[Any] = [
         LogisticRegression(regParam=1 / (c * rows), standardization=False, maxIter=1000)
         for c in LOGISTIC
     ]
     if boosted:
-        found += [GBTClassifier(maxIter=n, maxDepth=3, stepSize=0.1, seed=0) for n in BOOSTED]
-    return found
+        classifiers += [GBTClassifier(maxIter=n, maxDepth=3, stepSize=0.1, seed=0) for n in BOOSTED]
+    return classifiers
 
 
-def judge(scored: DataFrame) -> list[dict[str, Any]]:
-    """Specificity at each level, AUC and the best F1, of all rows and by group.
+def evaluate(scored: DataFrame) -> list[dict[str, Any]]:
+    """Specificity at each level of sensitivity, AUC and the best F1, of all rows and by group.
 
-    By the score as it is: the probability has all scores of 0 and below in one.
+    The raw score is used: in the probability all scores of 0 and below are the same.
     """
     curves = roc_curve(scored, labelCol=LABEL, scoreCol="rawPrediction", groupCol=GROUP)
     return [
@@ -92,17 +91,17 @@ def judge(scored: DataFrame) -> list[dict[str, Any]]:
 
 
 def metrics(curve: pd.DataFrame) -> dict[str, float]:
-    """From the points of a ROC curve, both ends included."""
+    """The metrics from the points of a ROC curve, both ends included."""
     sensitivity, specificity = curve["sensitivity"], curve["specificity"]
     if curve[["sensitivity", "specificity"]].isna().any(axis=None):
         return dict.fromkeys([*map(_specificity, LEVELS), "AUC", "F1"], np.nan)
     tp, fp = curve["tp"], curve["fp"]
-    found = {
+    numbers = {
         _specificity(level): float(specificity[sensitivity >= level].max()) for level in LEVELS
     }
-    found["AUC"] = float(np.trapezoid(sensitivity, 1 - specificity))
-    found["F1"] = float((2 * tp / (tp + fp + tp.max()).clip(lower=1e-300)).max())
-    return found
+    numbers["AUC"] = float(np.trapezoid(sensitivity, 1 - specificity))
+    numbers["F1"] = float((2 * tp / (tp + fp + tp.max()).clip(lower=1e-300)).max())
+    return numbers
 
 
 def _specificity(level: float) -> str:
@@ -110,16 +109,16 @@ def _specificity(level: float) -> str:
 
 
 def _splits(model: Any) -> int:
-    """Of all groups together; a pooled model is one for all."""
-    sizes = [own.numSplits for own in model.models.values()]
+    """The splits of all groups together; a pooled model is counted once."""
+    sizes = [part.numSplits for part in model.models.values()]
     return sizes[0] if model.getWeighting() == "pooled" else sum(sizes)
 
 
 def summary(results: pd.DataFrame, study: str, group: str, statistic: str) -> pd.DataFrame:
-    """By model the mean or the standard error over the seeds."""
+    """For each model, the mean or the standard error over the seeds."""
     columns = [*map(_specificity, LEVELS), "AUC", "F1", "splits"]
-    own = results[(results["study"] == study) & (results["group"] == group)]
-    return own.groupby("model", sort=False)[columns].agg(statistic)
+    rows = results[(results["study"] == study) & (results["group"] == group)]
+    return rows.groupby("model", sort=False)[columns].agg(statistic)
 
 
 def names(columns: Sequence[str]) -> list[str]:

@@ -36,12 +36,12 @@ def _cell(name: str, mean: float, error: float) -> str:
     if name == "splits":
         return f"{mean:.1f}"
     scale, digits = (100, 1) if name.startswith("specificity") else (1, 3)
-    spread = "" if math.isnan(error) else f" ± {scale * error:.{digits}f}"  # of a single seed
+    spread = "" if math.isnan(error) else f" ± {scale * error:.{digits}f}"  # a single seed has none
     return f"{scale * mean:.{digits}f}{spread}"
 
 
 def plot(results: pd.DataFrame, path: Path) -> None:
-    """Specificity against the sensitivity asked for, of all patients; one picture per study."""
+    """Specificity by the sensitivity asked for, for all patients; one panel per study."""
     if find_spec("matplotlib") is None:
         return
     from matplotlib.figure import Figure

@@ -1,4 +1,4 @@
-"""The tables of the experiment: three of PECARN, which the user brings, or a generated registry."""
+"""The tables of the experiment: three of PECARN, if the user has them, or a generated registry."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from figs_spark import datasets
 
 LABEL, GROUP = "outcome", "age_group"
 YOUNG, OLD = "under_2", "2_and_over"
-MEMBERSHIP = "membership: "  # before the names of columns that only tell the group
+MEMBERSHIP = "membership: "  # prefix of columns that only the membership model uses
 
 
 @dataclass(frozen=True)
 class Study:
-    """One table: features of the outcome, what tells the group, and how instruments are chosen."""
+    """One table: features for the outcome and for the group, and how instruments are chosen."""
 
     name: str
     rows: pd.DataFrame  # with LABEL (0 or 1) and GROUP
     features: tuple[str, ...]
     membership: tuple[str, ...]
-    sensitivities: tuple[float, ...] = (0.94, 0.90)  # specificity at the first; ties by the others
+    sensitivities: tuple[float, ...] = (0.94, 0.90)  # ties at the first go by the others
 
 
 @dataclass(frozen=True)
 class Published:
-    """How a PECARN table tells the age group, and which of its columns are left out."""
+    """Which column of a PECARN table gives the age group, and which columns are left out."""
 
-    older: str  # 1, or at least 2 years, in a child of two and over
+    older: str  # column with the age in years, or 1 for a child of two and over
     from_years: float
     not_membership: tuple[str, ...]
     not_features: tuple[str, ...] = ()
@@ -48,51 +48,51 @@ PECARN = {
 
 
 def published(folder: Path) -> list[Study]:
-    """The studies of which both `<name>_pred.csv` and `<name>_prop.csv` are in the folder."""
-    found = [
+    """The studies with both `<name>_pred.csv` and `<name>_prop.csv` in the folder."""
+    complete = [
         _published(name, folder)
         for name in PECARN
         if all((folder / f"{name}_{part}.csv").is_file() for part in ("pred", "prop"))
     ]
-    if not found:
+    if not complete:
         names = ", ".join(f"{name}_pred.csv with {name}_prop.csv" for name in PECARN)
         raise SystemExit(f"cdi_experiment.py: {folder} has none of {names}.")
-    return found
+    return complete
 
 
 def _published(name: str, folder: Path) -> Study:
-    known = PECARN[name]
-    outcome, telling = (
+    table = PECARN[name]
+    outcome, membership_table = (
         pd.read_csv(folder / f"{name}_{part}.csv").drop(columns="Unnamed: 0", errors="ignore")
         for part in ("pred", "prop")
     )
-    if len(outcome) != len(telling):
+    if len(outcome) != len(membership_table):
         raise SystemExit(
             f"cdi_experiment.py: {name}_pred.csv has {len(outcome)} rows and {name}_prop.csv "
-            f"{len(telling)}. They must be the same patients in the same order."
+            f"{len(membership_table)}. They must be the same patients in the same order."
         )
     label = outcome.columns[-1]
-    features = [c for c in outcome.columns[:-1] if c not in known.not_features]
-    left_out = {*known.not_membership, label}
-    membership = [c for c in telling.columns if c not in left_out]
+    features = [c for c in outcome.columns[:-1] if c not in table.not_features]
+    left_out = {*table.not_membership, label}
+    membership = [c for c in membership_table.columns if c not in left_out]
     rows = outcome[features].astype(float)
-    rows[GROUP] = [OLD if yes else YOUNG for yes in outcome[known.older] >= known.from_years]
+    rows[GROUP] = [OLD if yes else YOUNG for yes in outcome[table.older] >= table.from_years]
     rows[LABEL] = outcome[label].astype(float)
-    told = telling[membership].astype(float).add_prefix(MEMBERSHIP)
+    prefixed = membership_table[membership].astype(float).add_prefix(MEMBERSHIP)
     return Study(
         name,
-        pd.concat([rows, told], axis=1),
+        pd.concat([rows, prefixed], axis=1),
         tuple(features),
-        tuple(told.columns),
-        known.sensitivities,
+        tuple(prefixed.columns),
+        table.sensitivities,
     )
 
 
 def registry(spark: SparkSession, rows: int) -> Study:
-    """The generated registry; what is missing, and what is not, tells the group as well."""
+    """The generated registry; which values are missing says something about the group, too."""
     frame = datasets.trauma_registry(spark, rows, seed=0)
-    kept: Any = frame.toPandas()
-    kept = kept[[*datasets.FEATURES, datasets.LABEL, GROUP]].rename(columns={datasets.LABEL: LABEL})
+    frame = frame.select(*datasets.FEATURES, datasets.LABEL, GROUP)
+    kept: Any = frame.withColumnRenamed(datasets.LABEL, LABEL).toPandas()
     kept[LABEL] = kept[LABEL].astype(float)
     membership = tuple(name for name in datasets.FEATURES if name != "age_years")
     return Study("registry", kept, tuple(datasets.FEATURES), membership)

@@ -197,12 +197,12 @@ def scores_are_judged(df: DataFrame, models: Models, path: str) -> None:
     area = roc_auc(scored, labelCol="died")["auc"][0]
     judge = BinaryClassificationEvaluator(labelCol="died", numBins=0)
     assert abs(area - judge.evaluate(scored)) < 1e-12
-    before, rows_by_score.LEVELS = rows_by_score.LEVELS, 20
+    before, rows_by_score.MOST_ENTRIES = rows_by_score.MOST_ENTRIES, 20
     try:
         merged = roc_curve(df, labelCol="died", scoreCol="days")
     finally:
-        rows_by_score.LEVELS = before
-    assert 20 < len(merged) <= rows_by_score.FEWEST + 1
+        rows_by_score.MOST_ENTRIES = before
+    assert 20 < len(merged) <= rows_by_score.FEWEST_RANGES + 1
 
 
 def groups_have_their_models(df: DataFrame, models: Models, path: str) -> None:

@@ -49,7 +49,7 @@ def schema(rows: pd.DataFrame) -> str:
 
 
 def parts(rows: pd.DataFrame) -> list[tuple[Any, Any]]:
-    """The rows that a table judges together, in its order."""
+    """The rows that a table takes together, in its order."""
     sites = [(site, rows[rows["site"] == site]) for site in ("Bern", "Genf")]
     return [("all", rows), *sites, (None, rows[rows["site"].isna()])]
 
@@ -196,7 +196,7 @@ def many(spark: SparkSession) -> DataFrame:
 def test_many_scores_are_merged(
     many: DataFrame, monkeypatch: pytest.MonkeyPatch, groupCol: str | None
 ) -> None:
-    monkeypatch.setattr(rows_by_score, "LEVELS", 1000)
+    monkeypatch.setattr(rows_by_score, "MOST_ENTRIES", 1000)
     y, s, w = collected(many, "label", "probability", "w")
     curve = roc_curve(many, weightCol="w")
     assert 900 <= len(curve) <= 1001
@@ -218,13 +218,13 @@ def test_many_scores_are_merged(
 def test_the_bound_holds_as_it_is(many: DataFrame) -> None:
     y, s = collected(many, "label", "probability")
     found = roc_curve(many)
-    assert len(found) <= rows_by_score.LEVELS + 1
+    assert len(found) <= rows_by_score.MOST_ENTRIES + 1
     assert roc_auc(many)["auc"][0] == pytest.approx(metrics.roc_auc_score(y, s), abs=1e-4)
 
 
 def test_too_many_groups(many: DataFrame) -> None:
     rows = many.withColumn("id", F.monotonically_increasing_id())
-    with pytest.raises(ValueError, match=r"groupCol has about \d+ values, and at most 1000"):
+    with pytest.raises(ValueError, match=r"groupCol has about \d+ values; at most 1000"):
         roc_auc(rows, groupCol="id")
 
 
@@ -241,16 +241,16 @@ BAD: list[Any] = [
     ({"groupCol": "g"}, {"g": "array(1)"}, "'g' (groupCol) has type array<int>; text, a number"),
     ({}, {"y": "if(id = 2, null, 1)"}, "'y' (labelCol) is null or NaN in 1 of 6 rows. Drop or"),
     ({}, {"y": "if(id = 2, double('nan'), 1)"}, "'y' (labelCol) is null or NaN in 1 of 6 rows"),
-    ({}, {"y": "id"}, "'y' (labelCol) is neither 0 nor 1 in 4 of 6 rows. Compare one class"),
+    ({}, {"y": "id"}, "'y' (labelCol) is neither 0 nor 1 in 4 of 6 rows. Score one class"),
     ({}, {"s": "if(id < 2, null, 1)"}, "'s' (scoreCol) is null, NaN or infinite in 2 of 6 rows"),
     ({}, {"s": "if(id < 2, double('nan'), 1)"}, "'s' (scoreCol) is null, NaN or infinite in 2 of"),
     ({}, {"s": "if(id < 2, double('inf'), 1)"}, "'s' (scoreCol) is null, NaN or infinite in 2 of"),
     ({}, {"s": "array(0.1, 0.2, 0.7)"}, "'s' (scoreCol) does not have 2 values in 6 of 6 rows"),
     ({}, {"w": "if(id = 2, null, 1)"}, "'w' (weightCol) is null, NaN or infinite in 1 of 6 rows"),
-    ({}, {"w": "id - 3"}, "'w' (weightCol) is negative in 3 of 6 rows. Weights are 0 or more"),
+    ({}, {"w": "id - 3"}, "'w' (weightCol) is negative in 3 of 6 rows. Weights must be 0 or"),
     ({}, {"w": "0"}, "'w' (weightCol) is 0 in all 6 rows. At least one must be positive"),
-    ({}, {"y": "0"}, "'y' (labelCol) is 1 in 0 of 6 rows: there are no positives to judge by. Ta"),
-    ({}, {"y": "1"}, "'y' (labelCol) is 0 in 0 of 6 rows: there are no negatives to judge by. Ta"),
+    ({}, {"y": "0"}, "'y' (labelCol) is 1 in 0 of 6 rows: there are no positives. Take rows"),
+    ({}, {"y": "1"}, "'y' (labelCol) is 0 in 0 of 6 rows: there are no negatives. Take rows"),
     ({}, {"w": "1 - y"}, "'y' (labelCol) is 1 in 0 of 3 rows: there are no positives"),
 ]
 
@@ -276,7 +276,7 @@ def test_no_rows(six: DataFrame) -> None:
 
 
 def test_bad_arguments(six: DataFrame) -> None:
-    with pytest.raises(ValueError, match=r"levels has 94: a sensitivity is from 0 to 1"):
+    with pytest.raises(ValueError, match=r"levels has 94: a sensitivity lies between 0 and 1"):
         operating_points(six, (0.9, 94), labelCol="y", scoreCol="s")
     for bins in (0, 2.5, True):
         with pytest.raises(ValueError, match=r"bins must be an integer of at least 1, got"):

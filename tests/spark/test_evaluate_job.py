@@ -84,10 +84,10 @@ def test_an_amount_and_classes(spark: SparkSession, tmp_path: Path) -> None:
     ("arguments", "code", "message"),
     [
         (["--part", "test"], WRONG_USAGE, "'model' is needed"),
-        ([], WRONG_USAGE, "the column with the truth is needed"),
+        ([], WRONG_USAGE, "the column with the true outcome is needed"),
         (["--label", "intervention"], UNFIT_INPUT, "the input has no column 'probability'"),
         (["--label", "age_years", "--score", "true_risk"], UNFIT_INPUT, "Column 'age_years'"),
-        (["--model", "/no/such"], UNFIT_INPUT, "holds no model"),
+        (["--model", "/no/such"], UNFIT_INPUT, "has no model in it"),
     ],
 )
 def test_refusals(

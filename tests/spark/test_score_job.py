@@ -72,10 +72,10 @@ def test_columns_that_do_not_fit_are_all_named(
 @pytest.mark.parametrize(
     ("changed", "code", "message"),
     [
-        ({"--model": "/no/such"}, UNFIT_INPUT, "--model: '/no/such' holds no model."),
+        ({"--model": "/no/such"}, UNFIT_INPUT, "--model: '/no/such' has no model in it."),
         ({"--input": "/no/such"}, UNFIT_INPUT, "--input: '/no/such' does not exist."),
         ({"--output": "."}, OUTPUT_EXISTS, "'.' exists"),
-        ({"--predictionCol": "sex"}, UNFIT_INPUT, "has a column 'sex' already"),
+        ({"--predictionCol": "sex"}, UNFIT_INPUT, "already has a column 'sex'"),
         ({"--keep": "name"}, UNFIT_INPUT, "the input has no column 'name'"),
         ({"--stream": "true", "--overwrite": ""}, WRONG_USAGE, "a stream appends"),
     ],
@@ -118,4 +118,4 @@ def test_a_stream_goes_on_where_it_was(
     assert spark.read.parquet(str(output)).select("patient_id").distinct().count() == 8_000
     shutil.rmtree(f"{output}_checkpoint")
     assert call("score", *arguments) == OUTPUT_EXISTS
-    assert "no checkpoint" in capsys.readouterr().err
+    assert "without a checkpoint" in capsys.readouterr().err

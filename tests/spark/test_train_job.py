@@ -18,7 +18,7 @@ from figs_spark import (
     FIGSRegressionModel,
     GFIGSClassificationModel,
 )
-from figs_spark.app.division import Split, divide
+from figs_spark.app.division import Holdout, divide
 from figs_spark.app.errors import OUTPUT_EXISTS, UNFIT_INPUT, WRONG_USAGE
 from tests.spark.jobs_support import call, files
 
@@ -75,7 +75,7 @@ def test_the_model_is_that_of_the_estimator(
 ) -> None:
     model = FIGSClassificationModel.load(f"{trained}/model")
     data = spark.read.parquet(str(registry))
-    split = divide(data, Split([0.6, 0.2, 0.2], group="patient_id"))
+    split = divide(data, Holdout([0.6, 0.2, 0.2], group="patient_id"))
     own = FIGSClassifier(featuresCols=model.featureNames, labelCol="intervention", maxSplits=5)
     expected = own.fit(split.rows(data, "train"))
     assert model.treeSum == expected.treeSum
@@ -139,14 +139,14 @@ def test_a_size_by_the_data(choose: str, visits: Path, tmp_path: Path) -> None:
         (
             ["--label", "a`b.c", "--features", "visit"],
             UNFIT_INPUT,
-            "is string; a number or a truth",
+            "is string; a number or a boolean",
         ),
         (["--features", "hour of day", "prediction"], UNFIT_INPUT, "Column 'prediction'"),
-        (["--where", "no such thing"], UNFIT_INPUT, "--where: 'no such thing' does not hold"),
+        (["--where", "no such thing"], UNFIT_INPUT, "--where: 'no such thing' does not fit"),
         (["--format", "table", "--input", "nowhere.t"], UNFIT_INPUT, "cannot be read as table"),
         (["--format", "delta"], UNFIT_INPUT, "cannot be read as delta"),
         (["--output", "."], OUTPUT_EXISTS, "'.' exists"),
-        (["--output", ".", "--overwrite"], WRONG_USAGE, "holds the working directory"),
+        (["--output", ".", "--overwrite"], WRONG_USAGE, "contains the working directory"),
     ],
 )
 def test_refusals(
@@ -168,7 +168,7 @@ def test_what_is_no_parquet_is_refused(
         assert call("train", "--input", path, "--label", "died") == UNFIT_INPUT
         shown = capsys.readouterr().err
         assert f"--input: '{path}' cannot be read as parquet" in shown
-        assert "Set format to what it is" in shown
+        assert "Set format to the right one" in shown
 
 
 def test_a_csv_file(spark: SparkSession, tmp_path: Path, capsys: Captured) -> None:
@@ -206,20 +206,20 @@ def test_a_failed_job_leaves_nothing(visits: Path, tmp_path: Path) -> None:
 # Dividing
 
 
-def shares(data: DataFrame, split: Split) -> dict[str, int]:
-    division = divide(data, split)
+def shares(data: DataFrame, holdout: Holdout) -> dict[str, int]:
+    division = divide(data, holdout)
     return {part: division.rows(data, part).count() for part in ("train", "validation", "test")}
 
 
 def test_parts_are_disjoint_whole_and_of_the_right_size(spark: SparkSession) -> None:
-    found = shares(spark.range(20_000).toDF("patient"), Split([0.6, 0.3, 0.1]))
+    found = shares(spark.range(20_000).toDF("patient"), Holdout([0.6, 0.3, 0.1]))
     assert sum(found.values()) == 20_000
     assert list(found.values()) == pytest.approx([12_000, 6_000, 2_000], abs=250)
 
 
 def test_a_patient_never_straddles(spark: SparkSession, visits: Path) -> None:
     data = spark.read.parquet(str(visits)).repartition(3)
-    part = divide(data, Split([0.5, 0.2, 0.3], group="patient")).part()
+    part = divide(data, Holdout([0.5, 0.2, 0.3], group="patient")).part()
     most = data.groupBy("patient").agg(F.countDistinct(part).alias("n")).agg(F.max("n")).first()
     assert most is not None
     assert most[0] == 1
@@ -227,12 +227,12 @@ def test_a_patient_never_straddles(spark: SparkSession, visits: Path) -> None:
 
 def test_another_seed_gives_other_rows(spark: SparkSession) -> None:
     data = spark.range(5_000).toDF("patient")
-    first, second = (divide(data, Split([0.5, 0, 0.5], seed=seed)).part() for seed in (0, 1))
+    first, second = (divide(data, Holdout([0.5, 0, 0.5], seed=seed)).part() for seed in (0, 1))
     assert data.where(first != second).count() == pytest.approx(2_500, rel=0.1)
 
 
 def test_a_column_says_where_a_row_belongs(spark: SparkSession, visits: Path) -> None:
-    split = Split(column="era", validation=["tune"], test=["test"])
+    holdout = Holdout(column="era", validation=["tune"], test=["test"])
     data = spark.read.parquet(str(visits))
-    assert shares(data, split)["test"] == data.where("era = 'test'").count()
-    assert shares(data, split)["train"] == data.where("era = 'old'").count()
+    assert shares(data, holdout)["test"] == data.where("era = 'test'").count()
+    assert shares(data, holdout)["train"] == data.where("era = 'old'").count()

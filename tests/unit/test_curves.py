@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 from sklearn import metrics
 
-from figs_spark.clinical.curves import EVERYONE, Curve, Levels, OperatingPoint, wilson
+from figs_spark.clinical.curves import EVERYONE, Curve, OperatingPoint, RowsByScore, wilson
 
 SCORES = (0.0, 0.1, 0.1 + 0.2, 0.3, 0.5, math.nextafter(0.5, 1), 0.99, 1.0)
 EXACT: Any = {"rtol": 1e-12, "atol": 1e-12}
 
 
-def levels(labels: Any, scores: Any, weights: Any = None) -> Levels:
+def by_score(labels: Any, scores: Any, weights: Any = None) -> RowsByScore:
     y, s = np.asarray(labels, float), np.asarray(scores, float)
     w = np.ones(len(y)) if weights is None else np.asarray(weights, float)
     columns = {
@@ -33,7 +33,7 @@ def levels(labels: Any, scores: Any, weights: Any = None) -> Levels:
         "scores": w * s,
         "errors": w * (s - y) ** 2,
     }
-    return Levels.of(s, columns)
+    return RowsByScore.of(s, columns)
 
 
 @st.composite
@@ -51,7 +51,7 @@ def samples(draw: Any, weighted: bool = True) -> tuple[np.ndarray, np.ndarray, n
 @settings(max_examples=200, deadline=None)
 def test_areas_and_errors_are_those_of_scikit_learn(sample: Any) -> None:
     y, s, w = sample
-    found = levels(y, s, w)
+    found = by_score(y, s, w)
     area, _ = found.auc()
     np.testing.assert_allclose(area, metrics.roc_auc_score(y, s, sample_weight=w), **EXACT)
     precision = metrics.average_precision_score(y, s, sample_weight=w)
@@ -66,7 +66,7 @@ def test_areas_and_errors_are_those_of_scikit_learn(sample: Any) -> None:
 @settings(max_examples=200, deadline=None)
 def test_every_threshold_does_what_the_curve_says(sample: Any) -> None:
     y, s, w = sample
-    curve = Curve(levels(y, s, w))
+    curve = Curve(by_score(y, s, w))
     assert (curve.thresholds[0], curve.thresholds[-1]) == (np.inf, -np.inf)
     assert (curve.sensitivity[0], curve.specificity[0]) == (0, 1)
     assert (curve.sensitivity[-1], curve.specificity[-1]) == (1, 0)
@@ -81,7 +81,7 @@ def test_every_threshold_does_what_the_curve_says(sample: Any) -> None:
 @settings(max_examples=200, deadline=None)
 def test_the_best_specificity_at_a_sensitivity(sample: Any, level: float) -> None:
     y, s, w = sample
-    curve = Curve(levels(y, s, w))
+    curve = Curve(by_score(y, s, w))
     point = curve.point(level)
     thresholds = [np.inf, *np.unique(s)]
     shares = [(w[(s >= t) & (y == 1)].sum() / w[y == 1].sum(), t) for t in thresholds]
@@ -104,14 +104,14 @@ def test_the_best_specificity_at_a_sensitivity(sample: Any, level: float) -> Non
 def test_a_param_flags_the_same_rows(sample: Any, level: float) -> None:
     """A model predicts 1 above its threshold, not at it; even where two scores are neighbours."""
     y, s, w = sample
-    point = Curve(levels(y, s, w)).point(level)
+    point = Curve(by_score(y, s, w)).point(level)
     strict = point.as_param().threshold
     assert strict == EVERYONE or 0 <= strict <= 1
     assert ((s > strict) == (s >= point.threshold)).all()
 
 
 def test_a_threshold_lies_halfway() -> None:
-    curve = Curve(levels([0, 1, 0, 1], [0.2, 0.4, 0.6, 0.6]))
+    curve = Curve(by_score([0, 1, 0, 1], [0.2, 0.4, 0.6, 0.6]))
     assert curve.thresholds.tolist() == [np.inf, 0.5, pytest.approx(0.3), -np.inf]
     # the level 0.4 has no negatives: it costs nothing to be more sensitive than asked
     assert curve.point(0.5).row()["sensitivity"] == 1
@@ -124,7 +124,7 @@ def test_the_error_of_the_area_is_delongs(sample: Any) -> None:
     y, s, _ = sample
     p, n = s[y == 1], s[y == 0]
     above = (p[:, None] > n) + 0.5 * (p[:, None] == n)
-    _, error = levels(y, s).auc()
+    _, error = by_score(y, s).auc()
     if min(len(p), len(n)) < 2:
         assert math.isnan(error)
         return
@@ -136,11 +136,11 @@ def test_the_error_of_the_area_is_delongs(sample: Any) -> None:
 def test_equal_weights_change_no_uncertainty() -> None:
     random = np.random.default_rng(0)
     y, s = random.integers(0, 2, 200), random.integers(0, 9, 200) / 8
-    plain, heavy = levels(y, s), levels(y, s, np.full(200, 7.5))
+    plain, heavy = by_score(y, s), by_score(y, s, np.full(200, 7.5))
     assert heavy.auc() == pytest.approx(plain.auc(), abs=1e-12)
     one, other = (Curve(found).point(0.9) for found in (plain, heavy))
     assert other.sensitivity_interval == pytest.approx(one.sensitivity_interval, abs=1e-12)
-    unequal = levels(y, s, np.where(np.arange(200) < 20, 10.0, 1.0))
+    unequal = by_score(y, s, np.where(np.arange(200) < 20, 10.0, 1.0))
     assert unequal.auc()[1] > plain.auc()[1]
 
 
@@ -164,16 +164,16 @@ def test_ratios_of_an_operating_point() -> None:
 
 
 def test_without_positives_there_is_no_operating_point() -> None:
-    row = Curve(levels([0, 0], [0.2, 0.4])).point(0.9).row()
+    row = Curve(by_score([0, 0], [0.2, 0.4])).point(0.9).row()
     assert row.pop("level") == 0.9
     assert all(math.isnan(value) for value in row.values())
-    lone = Curve(levels([1, 1], [0.2, 0.4])).point(0.9).row()
+    lone = Curve(by_score([1, 1], [0.2, 0.4])).point(0.9).row()
     assert (lone["sensitivity"], lone["threshold"]) == (1, -math.inf)
     assert math.isnan(lone["specificity"])
 
 
 def test_an_operating_point_goes_through_json() -> None:
-    point = Curve(levels([0, 1, 1], [0.1, 0.3, 0.7])).point(0.9).as_param()
+    point = Curve(by_score([0, 1, 1], [0.1, 0.3, 0.7])).point(0.9).as_param()
     assert OperatingPoint.from_dict(json.loads(json.dumps(point.to_dict()))) == point
 
 
@@ -181,7 +181,7 @@ def test_an_operating_point_goes_through_json() -> None:
 @settings(max_examples=100, deadline=None)
 def test_bins_keep_equal_scores_together_and_in_order(sample: Any, most: int) -> None:
     y, s, w = sample
-    found = levels(y, s, w)
+    found = by_score(y, s, w)
     numbers = found.bins(most)
     assert sorted(set(numbers)) == list(range(len(set(numbers))))
     assert (np.diff(numbers) <= 0).all()
@@ -192,14 +192,14 @@ def test_bins_keep_equal_scores_together_and_in_order(sample: Any, most: int) ->
 
 def test_bins_have_equal_weight() -> None:
     scores = np.arange(1000) / 1000
-    numbers = levels(scores > 0.5, scores).bins(10)
+    numbers = by_score(scores > 0.5, scores).bins(10)
     assert np.bincount(numbers).tolist() == [100] * 10
 
 
-def test_levels_with_equal_keys_are_added() -> None:
-    found = Levels.of(
+def test_entries_of_equal_rank_are_added() -> None:
+    found = RowsByScore.of(
         np.array([1.0, 2.0, 1.0]),
-        {name: np.array([1.0, 5.0, 3.0]) for name in Levels.__dataclass_fields__},
+        {name: np.array([1.0, 5.0, 3.0]) for name in RowsByScore.__dataclass_fields__},
     )
     assert (found.low.tolist(), found.high.tolist()) == ([5.0, 1.0], [5.0, 3.0])
     assert found.rows.tolist() == [5.0, 4.0]

@@ -52,9 +52,9 @@ def test_the_parameters_are_those_of_the_job() -> None:
         assert name == "train"
         settings = read_settings(Train, "figs-spark-task", options)
         check(settings)
-        assert settings.given.format == "table"
-        assert settings.given.input == BUNDLE["variables"]["input"]["default"]
-        assert str(settings.given.output).startswith("/Volumes/")
+        assert settings.job.format == "table"
+        assert settings.job.input == BUNDLE["variables"]["input"]["default"]
+        assert str(settings.job.output).startswith("/Volumes/")
 
 
 def test_the_cluster_of_a_task_is_there() -> None:

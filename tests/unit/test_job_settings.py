@@ -45,33 +45,33 @@ def refusal(call: Any, *arguments: Any) -> str:
 
 
 def test_without_anything_the_defaults_hold() -> None:
-    given = read().given
-    assert (given.input, given.kind, given.rows) == (None, "figs", 100_000)
-    assert given.split.fractions == [0.7, 0.0, 0.3]
-    assert given.model == {}
+    values = read().job
+    assert (values.input, values.kind, values.rows) == (None, "figs", 100_000)
+    assert values.split.fractions == [0.7, 0.0, 0.3]
+    assert values.model == {}
 
 
 def test_values_of_all_types(written: Any) -> None:
-    given = written(
+    values = written(
         "input: visits\nrows: 5_000\nfeatures: [age, sex]\n"
         "model: {maxSplits: 7, minImpurityDecrease: 1e-4}\n"
         "split:\n  fractions: [1, 0, 0]\n  group: null\noperatingPoint: {sensitivity: 1}\n"
-    ).given
-    assert (given.rows, given.features) == (5000, ["age", "sex"])
-    assert given.model == {"maxSplits": 7, "minImpurityDecrease": 1e-4}
-    assert given.split.fractions == [1.0, 0.0, 0.0]
-    assert given.operatingPoint.sensitivity == 1.0
+    ).job
+    assert (values.rows, values.features) == (5000, ["age", "sex"])
+    assert values.model == {"maxSplits": 7, "minImpurityDecrease": 1e-4}
+    assert values.split.fractions == [1.0, 0.0, 0.0]
+    assert values.operatingPoint.sensitivity == 1.0
 
 
 def test_options_win_over_the_file(written: Any) -> None:
     text = "label: died\nmodel: {maxSplits: 7, maxTrees: 2}\nsplit: {seed: 3, group: patient}\n"
     options = ["--label", "1", "--model.maxSplits", "4", "--model.mode=cluster"]
     options += ["--split.seed", "-5", "--split.fractions", "0.5", "0.25", "0.25"]
-    given = written(text, *options, "--split.group", "null").given
-    assert given.label == "1"
-    assert given.model == {"maxSplits": 4, "maxTrees": 2, "mode": "cluster"}
-    assert (given.split.seed, given.split.group) == (-5, None)
-    assert given.split.fractions == [0.5, 0.25, 0.25]
+    values = written(text, *options, "--split.group", "null").job
+    assert values.label == "1"
+    assert values.model == {"maxSplits": 4, "maxTrees": 2, "mode": "cluster"}
+    assert (values.split.seed, values.split.group) == (-5, None)
+    assert values.split.fractions == [0.5, 0.25, 0.25]
 
 
 def test_flags() -> None:
@@ -80,7 +80,7 @@ def test_flags() -> None:
 
 
 def test_an_empty_file_is_no_settings(written: Any) -> None:
-    assert written("# nothing yet\n").given == read().given
+    assert written("# nothing yet\n").job == read().job
 
 
 # Refusing
@@ -98,7 +98,7 @@ def test_an_empty_file_is_no_settings(written: Any) -> None:
         ("features: age\n", "line 1: 'features': a list, each text, is needed, got 'age'"),
         ("kind: forest\n", "line 1: 'kind': one of figs, bagged, gfigs is needed, got 'forest'"),
         ("model: 7\n", "line 1: 'model': a map of keys and values is needed, got 7"),
-        ("split: 0.7\n", "line 1: 'split' is a section: indented keys are needed below it"),
+        ("split: 0.7\n", "line 1: 'split' is a section: put its keys below it, indented"),
         ("size: {folds: 1}\n", "line 1: 'size.folds': a number from 2 to 250 is needed, got 1"),
         ("rows: 1\nrows: 2\n", "line 2: 'rows' is set twice"),
         ("rows: [1\n", "line 2: this is not YAML"),
@@ -146,20 +146,20 @@ def test_wrong_options_are_named(
         ("model:\n  maxTrees: 2\n  maxSplit: 3\n", "line 3 (model.maxSplit): FIGSClassifier and"),
         ("model: {maxSplit: 3}\n", "did you mean 'maxSplits'?"),
         ("model: {maxBins: 900}\n", "line 1 (model.maxBins): a finite number from 2 to 255"),
-        ("model: {labelCol: died}\n", "line 1 (model.labelCol): set by the job: use the key label"),
+        ("model: {labelCol: died}\n", "line 1 (model.labelCol): the job sets this Param; use the"),
         (
             "kind: bagged\nmodel: {leafCol: x}\n",
             "BaggedFIGSClassifier and BaggedFIGSRegressor have",
         ),
         ("kind: gfigs\nmodel: {groupCols: x}\n", "did you mean 'groupCol'?"),
         ("split: {fractions: [0.5, 0.5]}\n", "three shares that add up to 1 are needed"),
-        ("split: {fractions: [0, 0.5, 0.5]}\n", "the first share, of training rows, is 0"),
+        ("split: {fractions: [0, 0.5, 0.5]}\n", "the first share is 0: no rows would train"),
         ("size: {choose: validation}\n", "there are no validation rows"),
         ("operatingPoint: {sensitivity: 0.9}\n", "there are no validation rows"),
         ("kind: bagged\nsize: {choose: best}\n", "'best' is for kind figs, not bagged"),
         (
             "task: regression\nsplit: {column: part}\noperatingPoint: {sensitivity: 0.9}\n",
-            "an operating point is for two classes",
+            "an operating point needs two classes",
         ),
     ],
 )
@@ -183,15 +183,15 @@ def test_the_commented_file_names_every_key_and_nothing_else(job: str) -> None:
     cls = import_module(f"figs_spark.app.{job.replace('-', '_')}").SETTINGS
     path = CONF / f"{job.replace('-', '_')}.yaml"
     settings = read_settings(cls, job, ["--config", str(path)])
-    known = {name for name, item in keys_of(cls).items() if isinstance(item, Key)}
+    names = {name for name, item in keys_of(cls).items() if isinstance(item, Key)}
     top = yaml.safe_load(path.read_text())
     named = {
-        f"{name}.{inner}" if f"{name}.{inner}" in known else name
+        f"{name}.{inner}" if f"{name}.{inner}" in names else name
         for name, value in top.items()
         for inner in (value if isinstance(value, dict) and value else {"": None})
     }
     generated_only = {"rows"} if job == "train" else set()
-    assert known - generated_only == named
+    assert names - generated_only == named
     import_module(cls.__module__).check(settings)
 
 

@@ -18,17 +18,9 @@ from hypothesis import strategies as st
 from figs_spark.pictures.axes import to_axes
 from figs_spark.pictures.importances import draw_importances
 from figs_spark.pictures.layout import DROP, GAP, Box, place_tree, rows_of, tree_size
+from figs_spark.pictures.lettering import shortened, text_width, wrapped
 from figs_spark.pictures.nodes import node_box
-from figs_spark.pictures.shapes import (
-    Compound,
-    Drawing,
-    Rect,
-    Shape,
-    Text,
-    shortened,
-    text_width,
-    wrapped,
-)
+from figs_spark.pictures.shapes import Compound, Drawing, Rect, Shape, Text
 from figs_spark.pictures.svg import to_html, to_svg
 from figs_spark.pictures.trees import MARGIN, draw_model
 from figs_spark.pictures.waterfall import draw_explanation

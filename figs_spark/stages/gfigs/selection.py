@@ -161,14 +161,14 @@ class _Judge:
         scored = model.copy()._set(**names).transform(self.validation)
         rows = Scored(scored, get("labelCol"), score, self.weight, get("groupCol"))
         found = {}
-        for place, (group, levels) in enumerate(rows.levels()):
-            curve = Curve(levels)
+        for place, (group, of_group) in enumerate(rows.by_group()):
+            curve = Curve(of_group)
             for name, value in (("positives", 1), ("negatives", 0)):
-                if not getattr(levels, name).sum() > 0:
+                if not getattr(of_group, name).sum() > 0:
                     raise ValueError(
                         f"Group {group!r} of column '{get('groupCol')}' (groupCol) has no {name} "
                         f"to choose by: column '{get('labelCol')}' (labelCol) is {value} in 0 of "
-                        f"its {levels.rows.sum():.0f} validation rows. Take more rows."
+                        f"its {of_group.rows.sum():.0f} validation rows. Take more rows."
                     )
             at = [curve.at_sensitivity(level) for level in self.sensitivities]
             found[group if place else ALL] = tuple(float(curve.specificity[k]) for k in at)
