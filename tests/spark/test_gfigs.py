@@ -22,8 +22,7 @@ from figs_spark import (
     SensitivitySpecificityEvaluator,
 )
 from figs_spark.stages.gfigs import weights as group_weights
-from tests.small import assert_same_model
-from tests.spark.grouped import (
+from tests.support.grouped import (
     FEW,
     assert_same_models,
     classifier,
@@ -33,6 +32,7 @@ from tests.spark.grouped import (
     shapes,
     truth,
 )
+from tests.support.small import assert_same_model
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from figs_spark import (
     FIGSClassifier,
     operating_points,
 )
-from tests.spark.patients import FEATURES, patients
+from tests.support.patients import FEATURES, patients
 
 LEVELS = (0.0, 0.5, 0.92, 0.96, 1.0)
 KINDS = ["FIGS", "bagged"]

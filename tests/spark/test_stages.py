@@ -23,7 +23,7 @@ from figs_spark import (
     FIGSRegressionModel,
     FIGSRegressor,
 )
-from tests.spark.patients import FEATURES, NUMBERS, patients, strangers, with_vector
+from tests.support.patients import FEATURES, NUMBERS, patients, strangers, with_vector
 
 STAGES = [FIGSRegressor, FIGSRegressionModel, FIGSClassifier, FIGSClassificationModel]
 

@@ -36,8 +36,8 @@ from figs_spark.treesum import TreeSum
 from figs_spark.treesum.explanation import Explanation
 from figs_spark.treesum.reading import Labels, Reading
 from figs_spark.treesum.text import question
-from tests.pictured import CARE, DAYS, RISK, full, labels_of, trauma
-from tests.treesums import FEATURES, chain, random_split, random_tree_sum
+from tests.support.pictured import CARE, DAYS, RISK, full, labels_of, trauma
+from tests.support.treesums import FEATURES, chain, random_split, random_tree_sum
 
 mpl.use("agg")
 
