@@ -13,7 +13,7 @@ unexport SPARK_HOME PYTHONPATH PYTHONHOME
 
 WITH_JAVA := JAVA_HOME=$$($(BIN)/python conf/java_home.py) && export JAVA_HOME &&
 
-.PHONY: help demo test lint unit cluster-test bench format clean distclean
+.PHONY: help demo test quick lint unit cluster-test bench format clean distclean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -23,7 +23,11 @@ demo: $(VENV)/.run ## train a model on a generated trauma registry, print it, sa
 	@$(WITH_JAVA) $(BIN)/spark-submit jobs/train.py --output build/demo --overwrite
 
 test: lint ## lint, then run every test, two files at a time
-	@$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	@$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=25
+
+quick: lint ## lint, the unit tests and one model on Spark, in under two minutes
+	@$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder \
+	  tests/unit tests/spark/test_smoke.py
 
 lint: $(VENV)/.test ## check style, format and types
 	$(BIN)/python -m ruff check .

@@ -1,4 +1,7 @@
-"""The Spark session that the tests share. Nothing starts before a test asks for `spark`."""
+"""The Spark session that the tests share; the tier of each test; the order of all.
+
+Nothing starts before a test asks for `spark`.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,13 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.support.order import ByFile, rank
+
 os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
 os.environ.setdefault("SPARK_CONF_DIR", str(Path(__file__).parents[1] / "conf"))
+# For every virtual machine that a test starts: a short run repays neither the optimising compiler
+# nor a garbage collector with threads of its own.
+os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 # On a few hundred rows it takes longer to compile a plan than to run it. What runs in a process of
 # its own (jobs, notebooks, Connect, the cluster) compiles, and so does what asks for `compiled`.
@@ -20,6 +28,20 @@ INTERPRETED: dict[str, Any] = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that have no tier yet, and put them in order."""
+    for item in items:
+        if not any(item.get_closest_marker(tier) for tier in ("spark", "connect", "cluster")):
+            starts = "spark" in getattr(item, "fixturenames", ()) or item.get_closest_marker("slow")
+            item.add_marker("spark" if starts else "unit")
+    items.sort(key=rank)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile | None:
+    return ByFile(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.fixture(scope="session")
@@ -31,7 +53,6 @@ def spark() -> Iterator[SparkSession]:
         .config("spark.driver.memory", "2g")
         .config("spark.ui.enabled", "false")
         .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1")  # short runs
         .config(map=INTERPRETED)
         .getOrCreate()
     )

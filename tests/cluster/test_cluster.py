@@ -19,8 +19,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from figs_spark.app.cli import run
-from tests.cluster.shipping import PYTHON, ROOT, environment, package
-from tests.cluster.standalone import Standalone, standalone
+from tests.support.shipping import PYTHON, ROOT, environment, package
+from tests.support.standalone import Standalone, standalone
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 SUBMIT = str(Path(sys.executable).with_name("spark-submit"))

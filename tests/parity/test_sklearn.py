@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from figs_spark.engine.table import Target
 from figs_spark.treesum import Node
-from tests.small import Data
+from tests.support.small import Data
 
 
 def assert_same_tree(ours: Node, theirs: Any, node: int = 0) -> None:

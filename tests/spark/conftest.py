@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.spark.jobs_support import call
+from tests.support.jobs import call
 
 
 @pytest.fixture(scope="session")

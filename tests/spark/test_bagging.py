@@ -22,7 +22,7 @@ from figs_spark import (
 )
 from figs_spark.engine import backends
 from figs_spark.treesum.serialization import to_dict
-from tests.spark.patients import FEATURES, patients, strangers
+from tests.support.patients import FEATURES, patients, strangers
 
 MEMBERS = 6
 

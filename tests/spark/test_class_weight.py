@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from figs_spark import BaggedFIGSClassifier, FIGSClassifier
-from tests.small import assert_same_model
-from tests.spark.patients import FEATURES, patients
+from tests.support.patients import FEATURES, patients
+from tests.support.small import assert_same_model
 
 
 @pytest.fixture(scope="module")

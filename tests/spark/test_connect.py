@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.spark.connect_checks import CHECKS, as_json, fit, training_data
+from tests.support.connect_checks import CHECKS, as_json, fit, training_data
 
 pytestmark = [pytest.mark.connect, pytest.mark.slow]
 ROOT = Path(__file__).parents[2]
@@ -29,7 +29,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Any:
         k: v for k, v in os.environ.items() if k not in ("SPARK_REMOTE", "PYSPARK_GATEWAY_PORT")
     }
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.spark.connect_checks", str(path)],
+        [sys.executable, "-m", "tests.support.connect_checks", str(path)],
         cwd=ROOT,
         env=kept | {"SPARK_TESTING": "1"},  # the server takes a free port
         stdout=subprocess.PIPE,

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from figs_spark.app.errors import UNFIT_INPUT, WRONG_USAGE
-from tests.spark.jobs_support import call, files
+from tests.support.jobs import call, files
 
 Captured = pytest.CaptureFixture[str]
 

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from sklearn import metrics
 
 from figs_spark import FIGSClassifier, SensitivitySpecificityEvaluator
-from tests.spark.patients import FEATURES, patients
+from tests.support.patients import FEATURES, patients
 
 
 @pytest.fixture(scope="module")

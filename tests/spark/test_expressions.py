@@ -20,7 +20,7 @@ from figs_spark.dataframes.expressions import (
 )
 from figs_spark.treesum import Feature, Node, Split, TreeSum
 from figs_spark.treesum.sql import to_sql
-from tests.treesums import FEATURES, TEXTS, Row, chain, random_rows, random_tree_sum
+from tests.support.treesums import FEATURES, TEXTS, Row, chain, random_rows, random_tree_sum
 
 TYPES = ("double", "double", "double", "double", "string", "boolean", "double")
 

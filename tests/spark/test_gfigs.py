@@ -22,9 +22,9 @@ from figs_spark import (
     SensitivitySpecificityEvaluator,
 )
 from figs_spark.stages.gfigs import weights as group_weights
-from tests.small import assert_same_model
-from tests.spark.grouped import (
+from tests.support.grouped import (
     FEW,
+    ROWS,
     assert_same_models,
     classifier,
     grouped,
@@ -33,6 +33,7 @@ from tests.spark.grouped import (
     shapes,
     truth,
 )
+from tests.support.small import assert_same_model
 
 
 @pytest.fixture(scope="module")
@@ -167,10 +168,20 @@ def test_out_of_fold_probabilities(data: DataFrame, model: GFIGSClassificationMo
     assert found.membershipCoefficients.equals(model.membershipCoefficients)
     assert found.effectiveSampleSizes != model.effectiveSampleSizes
     assert found.effectiveSampleSizes == pytest.approx(model.effectiveSampleSizes, rel=0.1)
-    by_column = classifier(membershipFeaturesCols=columns, membershipFolds=2)
-    by_column.setMembershipFoldCol("cost").fit(data)
+
+
+def test_equal_values_of_the_fold_column_stay_in_one_fold(data: DataFrame) -> None:
+    """A name of the group that differs from cost to cost says nothing in the fold of other costs:
+    every row then weighs the same."""
+    named = data.withColumn("name", F.concat_ws(" ", "cost", "band"))
+    estimator = classifier(membershipFeaturesCols=["name"], membershipFolds=2)
+    apart = estimator.fit(named).effectiveSampleSizes
+    together = estimator.setMembershipFoldCol("cost").fit(named).effectiveSampleSizes
+    rows = {row["band"]: row["count"] for row in data.groupBy("band").count().collect()}
+    assert apart == pytest.approx(rows, rel=0.2)
+    assert together == pytest.approx(dict.fromkeys(rows, ROWS), rel=0.01)
     with pytest.raises(ValueError, match=r"Group .* lies in one of the 2 folds"):
-        by_column.setMembershipFoldCol("band").fit(data)
+        estimator.setMembershipFoldCol("band").fit(named)
 
 
 @pytest.mark.parametrize("partitions", [1, 5])

@@ -9,7 +9,7 @@ from pyspark.ml.classification import LinearSVC, LogisticRegression
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from tests.spark.grouped import classifier, grouped, regressor
+from tests.support.grouped import classifier, grouped, regressor
 
 IF_OLD = "if(band = 'old', {}, {})"
 

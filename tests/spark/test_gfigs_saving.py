@@ -20,7 +20,7 @@ from figs_spark import (
     GFIGSRegressionModel,
     GFIGSRegressor,
 )
-from tests.spark.grouped import classifier, grouped, regressor
+from tests.support.grouped import classifier, grouped, regressor
 
 
 @pytest.fixture(scope="module")

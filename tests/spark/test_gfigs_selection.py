@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from figs_spark import compare_variants, operating_points, select_gfigs
-from tests.spark.grouped import assert_same_models, classifier, grouped, regressor
+from tests.support.grouped import assert_same_models, classifier, grouped, regressor
 
 NAMES = ["CART", "CART-SEP", "G-CART", "FIGS", "FIGS-SEP", "G-FIGS"]
 SIZES = (1, 4)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.spark.jobs_support import ROOT, files
+from tests.support.jobs import ROOT, files
 
 pytestmark = pytest.mark.slow
 BIN = Path(sys.executable).parent

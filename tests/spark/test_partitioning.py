@@ -20,7 +20,7 @@ from figs_spark.dataframes.compat import BATCH_ROWS, arrow_batches
 from figs_spark.engine import backends, packing
 from figs_spark.engine.grower import Growth
 from figs_spark.treesum import TreeSum
-from tests.small import assert_same_model
+from tests.support.small import assert_same_model
 
 FEATURES = ["few", "many", "often", "site", "flag"]
 PROBLEMS = {

@@ -24,8 +24,8 @@ from figs_spark import (
     FIGSRegressionModel,
     FIGSRegressor,
 )
-from tests import treesums
-from tests.spark.patients import FEATURES, patients
+from tests.support import treesums
+from tests.support.patients import FEATURES, patients
 
 
 @pytest.fixture(scope="module")

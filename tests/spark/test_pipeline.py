@@ -14,7 +14,7 @@ from pyspark.ml.tuning import CrossValidator, ParamGridBuilder, TrainValidationS
 from pyspark.sql import DataFrame, SparkSession
 
 from figs_spark import FIGSClassifier
-from tests.spark.patients import patients
+from tests.support.patients import patients
 
 
 @pytest.fixture(scope="module")

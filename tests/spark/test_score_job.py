@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from figs_spark import FIGSClassificationModel
 from figs_spark.app.errors import OUTPUT_EXISTS, UNFIT_INPUT, WRONG_USAGE
-from tests.spark.jobs_support import call
+from tests.support.jobs import call
 
 Captured = pytest.CaptureFixture[str]
 

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from figs_spark import FIGSClassifier, FIGSRegressor
-from tests.spark.patients import FEATURES, patients
+from tests.support.patients import FEATURES, patients
 
 mpl.use("Agg")
 

@@ -23,7 +23,7 @@ from figs_spark import (
     FIGSRegressionModel,
     FIGSRegressor,
 )
-from tests.spark.patients import FEATURES, NUMBERS, patients, strangers, with_vector
+from tests.support.patients import FEATURES, NUMBERS, patients, strangers, with_vector
 
 STAGES = [FIGSRegressor, FIGSRegressionModel, FIGSClassifier, FIGSClassificationModel]
 
@@ -153,7 +153,11 @@ def test_balanced_classes_equal_explicit_weights(data: DataFrame) -> None:
     rules, expected = balanced.fit(df).rules(), explicit.fit(df).rules()
     assert rules["path"].tolist() == expected["path"].tolist()
     assert rules["value"].to_numpy() == pytest.approx(expected["value"].to_numpy(), abs=1e-12)
-    assert rules["weight"].sum() > 0
+    assert rules["weight"].to_numpy() == pytest.approx(expected["weight"].to_numpy())
+    (everyone,) = df.agg(F.sum("explicit")).first() or ()
+    assert rules.groupby("tree")["weight"].sum().tolist() == pytest.approx(
+        [everyone] * rules["tree"].nunique()
+    )
 
 
 # What comes out

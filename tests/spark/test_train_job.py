@@ -20,7 +20,7 @@ from figs_spark import (
 )
 from figs_spark.app.division import Holdout, divide
 from figs_spark.app.errors import OUTPUT_EXISTS, UNFIT_INPUT, WRONG_USAGE
-from tests.spark.jobs_support import call, files
+from tests.support.jobs import call, files
 
 Captured = pytest.CaptureFixture[str]
 

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from figs_spark import FIGSClassifier, FIGSRegressor
 from figs_spark.stages import figs as home
-from tests.spark.patients import FEATURES, patients
+from tests.support.patients import FEATURES, patients
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from figs_spark.engine.candidates import NEW_ROOT, CandidateHistograms
 from figs_spark.engine.grower import Growth
 from figs_spark.engine.histograms import Request
 from figs_spark.engine.kernels.records import Slots
-from tests.small import Data, assert_same_model
+from tests.support.small import Data, assert_same_model
 from tests.unit.test_growing import data_sets, limits
 
 

@@ -8,7 +8,7 @@ import pytest
 from figs_spark.engine.ensemble_scores import Ensemble
 from figs_spark.treesum import Feature
 from figs_spark.treesum.prediction import Outcome
-from tests.treesums import FEATURES, Row, random_path, random_rows
+from tests.support.treesums import FEATURES, Row, random_path, random_rows
 
 
 def numbers(rows: list[Row]) -> np.ndarray:

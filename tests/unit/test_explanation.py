@@ -22,8 +22,8 @@ from figs_spark.stages.figs import FIGSClassificationModel, FIGSRegressionModel
 from figs_spark.treesum import Feature, Node, Split, TreeSum
 from figs_spark.treesum.explanation import Explanation
 from figs_spark.treesum.reading import Labels
-from tests.pictured import RISK, full, trauma
-from tests.treesums import random_rows, random_tree_sum
+from tests.support.pictured import RISK, full, trauma
+from tests.support.treesums import random_rows, random_tree_sum
 from tests.unit.test_pictures import bars, groups, texts
 
 mpl.use("agg")

@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from figs_spark.engine.grower import grow
-from tests.small import Data
+from tests.support.small import Data
 
 SEEDS = range(10)
 TRAIN, TEST = 500, 10_000

@@ -16,8 +16,8 @@ from hypothesis.extra.numpy import arrays
 from figs_spark.engine.grower import grow
 from figs_spark.engine.replay import Replay, held_out_losses
 from figs_spark.treesum import Node, TreeSum
-from tests.oracle import figs
-from tests.small import Data, assert_same_model, assert_same_steps, steps
+from tests.support.oracle import figs
+from tests.support.small import Data, assert_same_model, assert_same_steps, steps
 
 WEIGHTS = (0.0, 1 / 3, 0.5, 1.0, 2.0, 7.25)
 CELLS = (-1.5, 0.0, 1.0, 2.0, 2.25, 1e9)

@@ -7,7 +7,7 @@ import pytest
 
 from figs_spark.engine.grower import grow
 from figs_spark.treesum import Node
-from tests.small import Data
+from tests.support.small import Data
 
 
 def leaf_values(node: Node) -> list[float]:

@@ -15,7 +15,7 @@ import pytest
 
 import figs_spark
 from figs_spark.mlflow import Served, load_model, log_model, save_model, signature, to_entry
-from tests.treesums import FEATURES, random_tree_sum
+from tests.support.treesums import FEATURES, random_tree_sum
 
 mlflow = pytest.importorskip("mlflow")
 pytestmark = pytest.mark.filterwarnings("ignore:.*input example was not provided")

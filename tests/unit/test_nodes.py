@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 
 from figs_spark.treesum import Feature, Node, Split, TreeSum
 from figs_spark.treesum.nodes import add_in_runs
-from tests.treesums import FEATURES, chain, leaf_of, random_path, random_rows, random_tree_sum
+from tests.support.treesums import (
+    FEATURES,
+    chain,
+    leaf_of,
+    random_path,
+    random_rows,
+    random_tree_sum,
+)
 
 randoms = st.randoms(use_true_random=False)
 

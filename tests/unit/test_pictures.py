@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from random import Random
@@ -28,8 +29,8 @@ from figs_spark.treesum import TreeSum
 from figs_spark.treesum.explanation import Explanation
 from figs_spark.treesum.reading import Labels, Reading
 from figs_spark.treesum.text import question
-from tests.pictured import CARE, DAYS, RISK, full, labels_of, trauma
-from tests.treesums import FEATURES, chain, random_split, random_tree_sum
+from tests.support.pictured import CARE, DAYS, RISK, full, labels_of, trauma
+from tests.support.treesums import FEATURES, chain, random_split, random_tree_sum
 
 mpl.use("agg")
 
@@ -313,7 +314,10 @@ def test_svg_shows_names_as_they_are() -> None:
 def test_every_model_is_drawn(random: Random, splits: int, outputs: int) -> None:
     model = random_tree_sum(random, splits, outputs)
     labels = Labels("It", "it", random.random() < 0.5, ("a", "b", "c")[:outputs])
-    ElementTree.fromstring(to_svg(draw_model(model, labels)))
+    root = ElementTree.fromstring(to_svg(draw_model(model, labels)))
+    drawn = Counter(group.get("class") for group in root.iter(f"{SVG}g"))
+    leaves = sum(1 for tree in model.trees for _ in tree.leaves())
+    assert (drawn["tree"], drawn["split"], drawn["leaf"]) == (len(model.trees), splits, leaves)
 
 
 def test_html_needs_nothing_from_elsewhere() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from figs_spark.treesum import Feature, Node, Split, TreeSum
 from figs_spark.treesum.serialization import from_json, to_dict, to_json
-from tests.treesums import chain, random_tree_sum
+from tests.support.treesums import chain, random_tree_sum
 
 numbers = st.floats(allow_nan=False)
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)

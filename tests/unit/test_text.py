@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from figs_spark.treesum import Feature, Node, Split, TreeSum
 from figs_spark.treesum.text import condition, describe, number, rules
-from tests.treesums import FEATURES, chain, random_split, random_tree_sum
+from tests.support.treesums import FEATURES, chain, random_split, random_tree_sum
 
 AGE = Feature("age")
 SITE = Feature("site", ("A", "B", "C"))

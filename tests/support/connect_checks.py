@@ -1,4 +1,4 @@
-"""What the stages do on Spark Connect, as a script: `python -m tests.spark.connect_checks report`.
+"""What the stages do on Spark Connect: `python -m tests.support.connect_checks report.json`.
 
 Classic Spark and Connect cannot share a process. So test_connect.py runs this in one of its own,
 with a server that ends with it, and reads the report: the models as JSON, and for each check the
@@ -41,7 +41,7 @@ from figs_spark import (
 )
 from figs_spark.clinical import rows_by_score
 from figs_spark.treesum.serialization import to_dict
-from tests.spark.patients import FEATURES, patients, strangers, with_vector
+from tests.support.patients import FEATURES, patients, strangers, with_vector
 
 Models = dict[str, Any]
 PIPELINE = "a pipeline"

@@ -9,8 +9,8 @@ from pyspark.sql import functions as F
 
 from figs_spark import GFIGSClassifier, GFIGSRegressor
 from figs_spark.treesum import TreeSum
-from tests.small import assert_same_model
-from tests.spark.patients import patients
+from tests.support.patients import patients
+from tests.support.small import assert_same_model
 
 FEW = ["gcs", "visits", "cost", "hurt", "site"]  # features of few values: bins are exact
 ROWS = 600

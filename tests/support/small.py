@@ -17,7 +17,7 @@ from figs_spark.engine.histograms import Layout
 from figs_spark.engine.table import Target
 from figs_spark.engine.weights import OwnWeights
 from figs_spark.treesum import Feature, TreeSum
-from tests.oracle import Step
+from tests.support.oracle import Step
 
 
 @dataclass(frozen=True)
