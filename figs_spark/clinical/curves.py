@@ -97,6 +97,8 @@ class OperatingPoint:
     `level` is the sensitivity that was asked for.
     """
 
+    __module__ = "figs_spark"
+
     level: float
     threshold: float
     tp: float

@@ -191,12 +191,16 @@ class BaggedModel(FittedModel):
 class BaggedFIGSRegressionModel(RegressionOutputs, BaggedModel):
     """A fitted Bagging-FIGS for a numeric outcome."""
 
+    __module__ = "figs_spark"
+
     declared = REGRESSION
     _score_name = "R2"
 
 
 class BaggedFIGSClassificationModel(ClassificationOutputs, BaggedModel):
     """A fitted Bagging-FIGS for classes: probabilities are the means of those of the members."""
+
+    __module__ = "figs_spark"
 
     declared = CLASSIFICATION
     _score_name = "accuracy"
@@ -254,6 +258,8 @@ class BaggedFIGSRegressor(BaggedEstimator):
     >>> BaggedFIGSRegressor(featuresCols=["age", "dose"], labelCol="days").fit(df)
     """
 
+    __module__ = "figs_spark"
+
     declared = (*REGRESSION, params.OOB_SCORE)
     _classification = False
     _model_class = BaggedFIGSRegressionModel
@@ -266,6 +272,8 @@ class BaggedFIGSClassifier(ThresholdParams, BaggedEstimator):
 
     >>> BaggedFIGSClassifier(featuresCols=["age", "sex"], labelCol="died").fit(df)
     """
+
+    __module__ = "figs_spark"
 
     declared = (*CLASSIFICATION, params.OOB_SCORE)
     _classification = True

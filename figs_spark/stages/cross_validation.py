@@ -36,6 +36,8 @@ class SizePath:
     `model` is the model of all rows, at its largest size: `path.model.truncate(path.best)`.
     """
 
+    __module__ = "figs_spark"
+
     table: pd.DataFrame
     model: Any
 

@@ -54,6 +54,8 @@ class SensitivitySpecificityEvaluator(DeclaredParams, Persistent, Evaluator):
     >>> SensitivitySpecificityEvaluator(labelCol="died", minSensitivity=0.96).evaluate(scored)
     """
 
+    __module__ = "figs_spark"
+
     declared = (
         METRIC_NAME,
         MIN_SENSITIVITY,

@@ -223,6 +223,8 @@ class FIGSEstimator(NestedSizes):
 class FIGSRegressionModel(RegressionOutputs, FIGSModel):
     """A fitted FIGS for a numeric outcome: the prediction is the sum of the leaf values."""
 
+    __module__ = "figs_spark"
+
     declared = FIGS_REGRESSION
 
 
@@ -233,6 +235,8 @@ class FIGSRegressor(FIGSEstimator):
     >>> FIGSRegressor(featuresCols=["age", "dose"], labelCol="days", maxSplits=8).fit(df)
     """
 
+    __module__ = "figs_spark"
+
     declared = FIGS_REGRESSION
     _classification = False
     _model_class = FIGSRegressionModel
@@ -240,6 +244,8 @@ class FIGSRegressor(FIGSEstimator):
 
 class FIGSClassificationModel(ClassificationOutputs, FIGSModel):
     """A fitted FIGS for classes."""
+
+    __module__ = "figs_spark"
 
     declared = FIGS_CLASSIFICATION
 
@@ -250,6 +256,8 @@ class FIGSClassifier(ThresholdParams, FIGSEstimator):
 
     >>> FIGSClassifier(featuresCols=["age", "sex"], labelCol="died", maxSplits=8).fit(df)
     """
+
+    __module__ = "figs_spark"
 
     declared = FIGS_CLASSIFICATION
     _classification = True

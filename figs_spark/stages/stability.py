@@ -44,6 +44,8 @@ class Stability:
     the repeats that split on the feature; "unperturbed" is 1 if the original model does.
     """
 
+    __module__ = "figs_spark"
+
     table: pd.DataFrame
     frequencies: pd.DataFrame
 

@@ -114,6 +114,8 @@ class GFIGSRegressor(GFIGSEstimator):
     >>> GFIGSRegressor(featuresCols=["age", "dose"], labelCol="days", groupCol="site").fit(df)
     """
 
+    __module__ = "figs_spark"
+
     declared = (*REGRESSION, MEMBERSHIP_ESTIMATOR)
     _classification = False
     _model_class = GFIGSRegressionModel
@@ -128,6 +130,8 @@ class GFIGSClassifier(ThresholdParams, GFIGSEstimator):
     ...     membershipExcludeCols=["age"], classWeight="inverse",
     ... ).fit(df)
     """
+
+    __module__ = "figs_spark"
 
     declared = (*CLASSIFICATION, MEMBERSHIP_ESTIMATOR)
     _classification = True

@@ -43,6 +43,8 @@ log = logging.getLogger("figs_spark")
 class Membership:
     """A fitted classifier, the groups that it distinguishes, and the columns that it uses."""
 
+    __module__ = "figs_spark"
+
     groups: tuple[Group, ...]
     columns: tuple[MembershipColumn, ...]
     model: Any

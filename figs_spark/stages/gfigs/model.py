@@ -290,6 +290,8 @@ class GroupedModel(FittedModel):
 class GFIGSRegressionModel(RegressionOutputs, GroupedModel):
     """A fitted G-FIGS for a numeric outcome."""
 
+    __module__ = "figs_spark"
+
     declared = REGRESSION
     _figs_class = FIGSRegressionModel
 
@@ -306,6 +308,8 @@ class GFIGSRegressionModel(RegressionOutputs, GroupedModel):
 
 class GFIGSClassificationModel(ClassificationOutputs, GroupedModel):
     """A fitted G-FIGS for classes."""
+
+    __module__ = "figs_spark"
 
     declared = CLASSIFICATION
     _figs_class = FIGSClassificationModel

@@ -39,6 +39,8 @@ class SelectedGFIGS:
     are the membership models that were fitted on train and validation rows together, if they were.
     """
 
+    __module__ = "figs_spark"
+
     model: Any
     estimator: Any
     table: pd.DataFrame

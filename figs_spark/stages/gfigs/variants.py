@@ -34,6 +34,8 @@ VARIANTS = {
 class VariantComparison:
     """`table` has the metric by variant, for all rows ("all") and by group; `models` the models."""
 
+    __module__ = "figs_spark"
+
     table: pd.DataFrame
     models: dict[str, Any]
 
