@@ -13,7 +13,7 @@ unexport SPARK_HOME PYTHONPATH PYTHONHOME
 
 WITH_JAVA := JAVA_HOME=$$($(BIN)/python conf/java_home.py) && export JAVA_HOME &&
 
-.PHONY: help demo test quick lint unit cluster-test bench format clean distclean
+.PHONY: help demo test quick lint unit cluster-test bench format stubs clean distclean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -46,6 +46,9 @@ bench: $(VENV)/.bench ## time the engine; PRESET=smoke, standard, large, wide, d
 format: $(VENV)/.test ## repair style and format
 	$(BIN)/python -m ruff check --fix .
 	$(BIN)/python -m ruff format .
+
+stubs: $(VENV)/.test ## write figs_spark/__init__.pyi, the types that editors and mypy see
+	$(BIN)/python -m conf.make_stubs
 
 clean: ## remove what the targets wrote, but neither the environment nor Java
 	rm -rf build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -25,7 +25,7 @@ setup(
     long_description_content_type="text/markdown",
     license="MIT",
     packages=find_packages(include=["figs_spark", "figs_spark.*"]),
-    package_data={"figs_spark": ["py.typed"]},
+    package_data={"figs_spark": ["py.typed", "__init__.pyi"]},
     entry_points={
         "console_scripts": [
             "figs-spark = figs_spark.app.cli:main",

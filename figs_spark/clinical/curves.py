@@ -103,6 +103,8 @@ class OperatingPoint:
     `level` is the sensitivity that was asked for. The sensitivity reached is at least that.
     """
 
+    __module__ = "figs_spark"
+
     level: float
     threshold: float
     tp: float

@@ -75,6 +75,8 @@ class Panel:
 class DrawnExplanation(Explanation):
     """An explanation that shows itself in a notebook, and as a picture."""
 
+    __module__ = "figs_spark"
+
     def plot(self, ax: Any = None) -> Any:
         """A waterfall from the average to the prediction; returns the matplotlib axes."""
         return to_axes(draw_explanation(self), ax)

@@ -1,1 +1,1 @@
-"""The estimators and models as Spark ML stages, in pure Python."""
+"""Internal: the estimators and models as Spark ML stages, in pure Python."""

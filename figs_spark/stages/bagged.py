@@ -1,4 +1,7 @@
-"""Bagging-FIGS: the mean of many FIGS, each on a bootstrap sample, each step on random features."""
+"""Bagging-FIGS: the mean of many FIGS models, each grown on a bootstrap sample.
+
+Each greedy step of a member chooses from a random subset of the features.
+"""
 
 from __future__ import annotations
 
@@ -40,6 +43,7 @@ from figs_spark.treesum.text import rules
 
 if TYPE_CHECKING:
     import pandas as pd
+    from typing_extensions import Self
 
 _WITHOUT = (params.LEAF_COL, params.CONTRIBUTIONS_COL, params.VALIDATION_COL)
 _CHANGED = (
@@ -56,23 +60,24 @@ CLASSIFICATION = composed(params.FIGS_CLASSIFICATION, _WITHOUT, _CHANGED, params
 
 
 class BaggedModel(FittedModel):
-    """The mean of its members' predictions."""
+    """A fitted Bagging-FIGS: it predicts the mean of the predictions of its members."""
 
-    def __init__(self, **values: Any) -> None:
-        super().__init__(**values)
+    def __init__(self, **params: Any) -> None:
+        super().__init__(**params)
         self.members: tuple[TreeSum, ...] = ()
         self.oobScore: float | None = None
 
     @property
     def numMembers(self) -> int:
+        """The number of members."""
         return len(self.members)
 
     @property
     def featureImportances(self) -> DenseVector:
-        """The mean over the members of each one's share of the gain by feature."""
+        """The share of each feature in the gain of a member, as a mean over the members."""
         return Vectors.dense(np.mean([m.importances() for m in self.members], axis=0).tolist())
 
-    def truncate(self, k: int) -> Any:
+    def truncate(self, k: int) -> Self:
         """Every member as it was after its first k splits."""
         smaller = self.copy()
         smaller.members = tuple(member.truncate(k) for member in self.members)
@@ -80,23 +85,25 @@ class BaggedModel(FittedModel):
         return smaller
 
     def oobPredictions(self, dataset: DataFrame, outputCol: str = "oobPrediction") -> DataFrame:
-        """The training set with the prediction of the members that did not train on each row.
+        """The training set; each row with the prediction of the members that did not train on it.
 
-        The prediction is an array: one number, the probability of class 1 of two classes, or that
-        of each class of more; NaN where all members trained on the row. The samples are drawn again
-        by `idCol`, which must be set.
+        The prediction is an array: one number, with two classes the probability of class 1, with
+        more the probability of each class. It is NaN if all members trained on the row. `idCol`
+        must be set: by it the samples are drawn again.
         """
         name = self.getOrDefault("idCol")
         if name is None:
-            raise ValueError("Out-of-bag predictions need idCol, a column that names the rows.")
+            raise ValueError(
+                "Out-of-bag predictions need idCol. Set it to a column that identifies the rows."
+            )
         field(dataset, name, "idCol")
         dataset, features = self._with_features(dataset, f"{self.uid}_features")
         ensemble = Ensemble.of(self.members, self._target)
         predict = table_udf(
             partial(ensemble.predict_held, sampling(self, Target(self._classes))), self.numFeatures
         )
-        held = predict(as_numbers(self._features, features), F.xxhash64(column(name)))
-        return dataset.withColumn(outputCol, held).drop(f"{self.uid}_features")
+        predictions = predict(as_numbers(self._features, features), F.xxhash64(column(name)))
+        return dataset.withColumn(outputCol, predictions).drop(f"{self.uid}_features")
 
     def __str__(self) -> str:
         shares = self.featureImportances.toArray()
@@ -107,16 +114,16 @@ class BaggedModel(FittedModel):
             "Features by their share of the gain:",
             *(f"    {self.featureNames[j]:<{width}}  {shares[j]:.3f}" for j in order),
         ]
-        return "\n".join([*lines, *self._judgement])
+        return "\n".join([*lines, *self._evaluation])
 
     def rules(self) -> pd.DataFrame:
         """One row per leaf: member (from 1), tree, leaf, path as text, value, rows, weight."""
         import pandas as pd
 
-        tables = [rules(member, self._output_names()) for member in self.members]
-        for number, table in enumerate(tables, start=1):
-            table.insert(0, "member", number)
-        return pd.concat(tables, ignore_index=True)
+        parts = [rules(member, self._output_names()) for member in self.members]
+        for number, part in enumerate(parts, start=1):
+            part.insert(0, "member", number)
+        return pd.concat(parts, ignore_index=True)
 
     _score_name: str
 
@@ -126,18 +133,19 @@ class BaggedModel(FittedModel):
         return f"the mean of {self.numMembers} members, {np.mean(splits):.1f} splits each"
 
     @property
-    def _judgement(self) -> list[str]:
+    def _evaluation(self) -> list[str]:
+        """The out-of-bag score in words, if there is one."""
         if self.oobScore is None:
             return []
         return [f"{self._score_name} out of bag: {self.oobScore:.4f}"]
 
     def _drawing(self, width: float) -> Drawing:
-        notes = "; ".join([self._kind.capitalize(), *self._judgement]) + "."
+        notes = "; ".join([self._kind.capitalize(), *self._evaluation]) + "."
         shares = self.featureImportances.toArray().tolist()
         return draw_importances(self._subject(), notes, self.featureNames, shares)
 
     def _repr_html_(self) -> str:
-        """The features that matter, and one member to look at."""
+        """In a notebook: the importance of the features, and the first member as an example."""
         heading = f"Member 1 of {self.numMembers}"
         member = draw_model(self.members[0], self._labels(), heading=heading)
         return to_html(self._drawing(member.width), member)
@@ -183,19 +191,23 @@ class BaggedModel(FittedModel):
 class BaggedFIGSRegressionModel(RegressionOutputs, BaggedModel):
     """A fitted Bagging-FIGS for a numeric outcome."""
 
+    __module__ = "figs_spark"
+
     declared = REGRESSION
     _score_name = "R2"
 
 
 class BaggedFIGSClassificationModel(ClassificationOutputs, BaggedModel):
-    """A fitted Bagging-FIGS for classes: probabilities are the mean of the members'."""
+    """A fitted Bagging-FIGS for classes: probabilities are the means of those of the members."""
+
+    __module__ = "figs_spark"
 
     declared = CLASSIFICATION
     _score_name = "accuracy"
 
 
 class BaggedEstimator(Growing):
-    """Grows the members over one packed data set."""
+    """Grows all members together over one packed data set."""
 
     _model_class: type[BaggedModel]
 
@@ -228,12 +240,13 @@ class BaggedEstimator(Growing):
 
 
 def sampling(stage: Any, target: Target) -> BootstrapWeights:
+    """The sample of each member."""
     get = stage.getOrDefault
     return BootstrapWeights(target, get("seed"), get("subsamplingRate"), get("bootstrap"))
 
 
 def _score(sums: np.ndarray, target: Target) -> float:
-    """R2, or the share of rows whose class is right."""
+    """R2, or the share of rows with the right class."""
     weight, total, squares, error, right, _ = sums
     if target.classes:
         return float(right / weight)
@@ -247,6 +260,8 @@ class BaggedFIGSRegressor(BaggedEstimator):
     >>> BaggedFIGSRegressor(featuresCols=["age", "dose"], labelCol="days").fit(df)
     """
 
+    __module__ = "figs_spark"
+
     declared = (*REGRESSION, params.OOB_SCORE)
     _classification = False
     _model_class = BaggedFIGSRegressionModel
@@ -259,6 +274,8 @@ class BaggedFIGSClassifier(ThresholdParams, BaggedEstimator):
 
     >>> BaggedFIGSClassifier(featuresCols=["age", "sex"], labelCol="died").fit(df)
     """
+
+    __module__ = "figs_spark"
 
     declared = (*CLASSIFICATION, params.OOB_SCORE)
     _classification = True

@@ -1,7 +1,8 @@
-"""The number of splits, chosen from the data: one batch of fits gives the loss of every size.
+"""Chooses the number of splits by cross-validation: one batch of fits gives the loss of every size.
 
-All folds, and the model on all rows, grow together over the same packed rows; a row weighs nothing
-in the model of its own fold. Sizes are nested, so each fold gives a whole path of losses.
+The models of all folds and the model of all rows grow together over the same packed rows. A row has
+the weight 0 in the model of its own fold. Smaller models are inside larger ones, so each fold gives
+the losses of all sizes.
 """
 
 from __future__ import annotations
@@ -25,14 +26,17 @@ MOST_FOLDS = 250
 
 @dataclass(frozen=True)
 class SizePath:
-    """The loss after 0, 1, 2, ... splits, and the sizes to choose.
+    """The loss after 0, 1, 2, ... splits, and the sizes to choose from.
 
-    `table` has, per number of splits: the mean over the folds of the loss on held-out rows (squared
-    error; of probabilities in classification), its standard error, the loss on the training rows of
-    the model on all rows, and a BIC of that: rows * log(loss) + log(rows) * (2 * splits + 1), since
-    a split chooses a threshold and a value.
-    `model` is the model on all rows, at its largest size: `path.model.truncate(path.best)`.
+    `table` has one row per number of splits. `loss` is the squared error (in classification, of the
+    probabilities) on held-out rows, as a mean over the folds, with its `standardError`.
+    `trainingLoss` is the loss of the model of all rows on these rows. `bic` is
+    rows * log(trainingLoss) + log(rows) * (2 * splits + 1), because a split chooses a threshold and
+    a value.
+    `model` is the model of all rows, at its largest size: `path.model.truncate(path.best)`.
     """
+
+    __module__ = "figs_spark"
 
     table: pd.DataFrame
     model: Any
@@ -55,7 +59,7 @@ class SizePath:
         return int(self.table["bic"].idxmin())
 
     def plot(self, ax: Any = None) -> Any:
-        """The loss against the number of splits, with both picks; returns the matplotlib axes."""
+        """Draw the loss by the number of splits, with both choices; returns the matplotlib axes."""
         if ax is None:
             ax = pyplot().figure(figsize=(6, 4), layout="constrained").add_subplot()
         table = self.table
@@ -80,31 +84,29 @@ class SizePath:
 
 
 def fold_column(dataset: DataFrame, folds: int, name: str | None, seed: int) -> Column:
-    """The fold of each row: random, or by a column whose equal values stay together."""
+    """The fold of each row: random, or by a column; rows with equal values share a fold."""
     if not 2 <= folds <= MOST_FOLDS:
         raise ValueError(f"numFolds must be from 2 to {MOST_FOLDS}, got {folds}.")
     if name is None:
         return F.floor(F.rand(seed) * folds).cast("int")
     kind, fold = field(dataset, name, "foldCol").dataType, column(name)
-    given = dataset.select(
-        F.count(F.when(fold.isNull(), 1)).alias("missing"),
-        F.min(fold).alias("low"),
-        F.max(fold).alias("high"),
+    missing, lowest, highest = dataset.select(
+        F.count(F.when(fold.isNull(), 1)), F.min(fold), F.max(fold)
     ).collect()[0]
-    if given["missing"]:
-        raise ValueError(f"Column '{name}' (foldCol) is null in {given['missing']} rows. Fill it.")
-    numbered = isinstance(kind, IntegralType) and given["low"] is not None
-    if numbered and given["low"] >= 0 and given["high"] < folds:
+    if missing:
+        raise ValueError(f"Column '{name}' (foldCol) is null in {missing} rows. Fill it.")
+    numbered = isinstance(kind, IntegralType) and lowest is not None
+    if numbered and lowest >= 0 and highest < folds:
         return fold.cast("int")
     return F.pmod(F.xxhash64(fold), F.lit(folds)).cast("int")
 
 
-def size_table(held: list[np.ndarray], training: tuple[float, ...], rows: int) -> pd.DataFrame:
+def size_table(held_out: list[np.ndarray], training: tuple[float, ...], rows: int) -> pd.DataFrame:
     """The table of a SizePath; a fold that stopped early keeps the loss of its last size."""
     import pandas as pd
 
     sizes = len(training)
-    padded = [np.append(loss, np.repeat(loss[-1], sizes))[:sizes] for loss in held]
+    padded = [np.append(loss, np.repeat(loss[-1], sizes))[:sizes] for loss in held_out]
     losses = np.array(padded)
     fitted = np.maximum(np.array(training), np.finfo(float).tiny)
     return pd.DataFrame(

@@ -1,4 +1,4 @@
-"""How good a classifier of two classes is, as one number: an ML Evaluator in pure Python."""
+"""Evaluates a classifier of two classes by one number: an ML Evaluator in pure Python."""
 
 from __future__ import annotations
 
@@ -28,12 +28,17 @@ METRIC_NAME = Declared(
     "metricName",
     SPECIFICITY,
     choice(SPECIFICITY, SENSITIVITY, *METRICS),
-    "'specificityAtSensitivity', 'sensitivityAtSpecificity': the best there is at minSensitivity, "
-    "minSpecificity or more; 'areaUnderROC'; 'areaUnderPR' (average precision); 'maxF1': over all "
-    "thresholds; 'brier', the only one of which less is better",
+    "'specificityAtSensitivity': the best specificity at minSensitivity or more; "
+    "'sensitivityAtSpecificity': the best sensitivity at minSpecificity or more; 'areaUnderROC'; "
+    "'areaUnderPR' (average precision); 'maxF1': the best F1 of all thresholds; 'brier': the Brier "
+    "score, the only metric of which less is better",
 )
-MIN_SENSITIVITY = Declared("minSensitivity", 0.94, number(0, 1), "of 'specificityAtSensitivity'")
-MIN_SPECIFICITY = Declared("minSpecificity", 0.94, number(0, 1), "of 'sensitivityAtSpecificity'")
+MIN_SENSITIVITY = Declared(
+    "minSensitivity", 0.94, number(0, 1), "smallest sensitivity for 'specificityAtSensitivity'"
+)
+MIN_SPECIFICITY = Declared(
+    "minSpecificity", 0.94, number(0, 1), "smallest specificity for 'sensitivityAtSpecificity'"
+)
 SCORE_COL = Declared(
     "scoreCol",
     "probability",
@@ -44,10 +49,12 @@ SCORE_COL = Declared(
 
 @with_signature
 class SensitivitySpecificityEvaluator(DeclaredParams, Persistent, Evaluator):
-    """Judges a score of two classes, labelled 0 and 1, as clinicians do.
+    """Evaluates a score of two classes, labelled 0 and 1, by metrics that clinicians use.
 
     >>> SensitivitySpecificityEvaluator(labelCol="died", minSensitivity=0.96).evaluate(scored)
     """
+
+    __module__ = "figs_spark"
 
     declared = (
         METRIC_NAME,
@@ -59,6 +66,7 @@ class SensitivitySpecificityEvaluator(DeclaredParams, Persistent, Evaluator):
     )
 
     def isLargerBetter(self) -> bool:
+        """Whether a larger metric is better: for all metrics but 'brier'."""
         return bool(self.getOrDefault("metricName") != BRIER)
 
     def evaluateByGroup(self, dataset: DataFrame, groupCol: str) -> list[tuple[Any, float]]:

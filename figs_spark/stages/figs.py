@@ -1,4 +1,4 @@
-"""FIGS: estimators and models of one sum of trees, for numbers and for classes."""
+"""FIGS: estimators and models of one sum of trees, for a numeric outcome and for classes."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ from figs_spark.treesum.text import describe, rules
 
 if TYPE_CHECKING:
     import pandas as pd
+    from typing_extensions import Self
 
 NOT_FITTED = TreeSum((), (Node((0.0,), 0, 0.0),), (0.0,), (0.0,))
 
@@ -45,7 +46,7 @@ class FIGSModel(FittedModel):
         self.treeSum: TreeSum = NOT_FITTED
         self._validation_losses: tuple[float, ...] | None = None
 
-    # What is in it
+    # Contents
 
     @property
     def trees(self) -> tuple[Node, ...]:
@@ -54,41 +55,43 @@ class FIGSModel(FittedModel):
 
     @property
     def numTrees(self) -> int:
+        """The number of trees."""
         return len(self.treeSum.trees)
 
     @property
     def numSplits(self) -> int:
+        """The number of splits in all trees together."""
         return len(self.treeSum.splits)
 
     @property
     def featureImportances(self) -> DenseVector:
-        """Share of the total gain by feature."""
+        """The share of each feature in the total gain."""
         return Vectors.dense(self.treeSum.importances().tolist())
 
     @property
     def summary(self) -> pd.DataFrame:
         """One row per split: feature, gain, and the loss after it; row 0 is the constant model.
 
-        The loss is the weighted mean squared error on the training rows; with a
-        `validationIndicatorCol` also that of the predictions on the validation rows, up to the
-        largest size that was tried.
+        The loss is the weighted mean squared error on the training rows. With a
+        `validationIndicatorCol` there is also the loss on the validation rows, up to the largest
+        size that was evaluated.
         """
         import pandas as pd
 
-        made = self.treeSum.splits
+        splits = self.treeSum.splits
         tree = {n.split.step: k for k, t in enumerate(self.trees, 1) for n in t.walk() if n.split}
         table = pd.DataFrame(
             {
-                "splits": range(len(made) + 1),
-                "tree": pd.array([None, *(tree[s.step] for s in made)], dtype="Int64"),
-                "feature": [None, *(self.featureNames[s.feature] for s in made)],
-                "gain": [np.nan, *(s.gain for s in made)],
+                "splits": range(len(splits) + 1),
+                "tree": pd.array([None, *(tree[s.step] for s in splits)], dtype="Int64"),
+                "feature": [None, *(self.featureNames[s.feature] for s in splits)],
+                "gain": [np.nan, *(s.gain for s in splits)],
                 "loss": self.treeSum.losses,
             }
         )
         if self._validation_losses is not None:
-            tried = range(len(self._validation_losses))
-            table = table.set_index("splits").reindex(tried).rename_axis("splits").reset_index()
+            sizes = range(len(self._validation_losses))
+            table = table.set_index("splits").reindex(sizes).rename_axis("splits").reset_index()
             table["validationLoss"] = self._validation_losses
         return table
 
@@ -96,7 +99,7 @@ class FIGSModel(FittedModel):
         """One row per leaf: tree, leaf, path as text, value, rows, weight."""
         return rules(self.treeSum, self._output_names())
 
-    def truncate(self, k: int) -> Any:
+    def truncate(self, k: int) -> Self:
         """The model as it was after its first k splits."""
         smaller = self.copy()
         smaller.treeSum = self.treeSum.truncate(k)
@@ -106,7 +109,7 @@ class FIGSModel(FittedModel):
         return describe(self.treeSum, type(self).__name__, self._outcome(), self._output_names())
 
     def explain(self, row: Any) -> DrawnExplanation:
-        """What each tree adds for one row, and by which conditions: a waterfall in a notebook.
+        """What each tree adds for one row, and why; a notebook shows it as a waterfall.
 
         `row` is a dict, a Spark Row, a pandas Series, or an array or vector with the values in the
         order of `featureNames`; None and NaN are missing.
@@ -137,14 +140,14 @@ class FIGSModel(FittedModel):
 
     def _details(self, features: Sequence[Column]) -> dict[str, Column]:
         """The optional outputs: the leaf in each tree, and what each tree adds."""
-        found: dict[str, Column] = {}
+        outputs: dict[str, Column] = {}
         if name := self.getOrDefault("leafCol"):
             leaves = [leaf.cast("double") for leaf in leaf_columns(self.treeSum, features)]
-            found[name] = array_to_vector(F.array(*leaves))
+            outputs[name] = array_to_vector(F.array(*leaves))
         if name := self.getOrDefault("contributionsCol"):
             trees = contribution_columns(self.treeSum, features)
-            found[name] = F.array(*[t[0] if len(t) == 1 else F.array(*t) for t in trees])
-        return found
+            outputs[name] = F.array(*[t[0] if len(t) == 1 else F.array(*t) for t in trees])
+        return outputs
 
     # Saving
 
@@ -172,8 +175,9 @@ class FIGSEstimator(NestedSizes):
     ) -> SizePath:
         """The held-out loss of every size up to `maxSplits`, from one batch of fits.
 
-        `foldCol` keeps rows together: those with equal values, such as a patient's, are in the same
-        fold. Integers from 0 to numFolds - 1 name the fold itself. Else folds are random by `seed`.
+        `foldCol` keeps rows together: rows with equal values, such as those of a patient, are in
+        the same fold. Integers from 0 to numFolds - 1 are the folds themselves. Without `foldCol`
+        the folds are random, by `seed`.
         """
         self._check_params()
         fold = fold_column(dataset, numFolds, foldCol, self.getOrDefault("seed"))
@@ -219,6 +223,8 @@ class FIGSEstimator(NestedSizes):
 class FIGSRegressionModel(RegressionOutputs, FIGSModel):
     """A fitted FIGS for a numeric outcome: the prediction is the sum of the leaf values."""
 
+    __module__ = "figs_spark"
+
     declared = FIGS_REGRESSION
 
 
@@ -229,6 +235,8 @@ class FIGSRegressor(FIGSEstimator):
     >>> FIGSRegressor(featuresCols=["age", "dose"], labelCol="days", maxSplits=8).fit(df)
     """
 
+    __module__ = "figs_spark"
+
     declared = FIGS_REGRESSION
     _classification = False
     _model_class = FIGSRegressionModel
@@ -236,6 +244,8 @@ class FIGSRegressor(FIGSEstimator):
 
 class FIGSClassificationModel(ClassificationOutputs, FIGSModel):
     """A fitted FIGS for classes."""
+
+    __module__ = "figs_spark"
 
     declared = FIGS_CLASSIFICATION
 
@@ -246,6 +256,8 @@ class FIGSClassifier(ThresholdParams, FIGSEstimator):
 
     >>> FIGSClassifier(featuresCols=["age", "sex"], labelCol="died", maxSplits=8).fit(df)
     """
+
+    __module__ = "figs_spark"
 
     declared = FIGS_CLASSIFICATION
     _classification = True

@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame
 
 from figs_spark.clinical.curves import EVERYONE, Curve, OperatingPoint
 from figs_spark.clinical.scored import Scored
-from figs_spark.stages.base.inputs import OUTPUTS
 from figs_spark.stages.base.model import FittedModel
 from figs_spark.stages.params.values import number
 from figs_spark.treesum.text import number as rounded
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 log = logging.getLogger("figs_spark")
 
 
 class WithOperatingPoint(FittedModel):
-    """It is remembered while it holds: another threshold, or another size, and it is gone."""
+    """A model forgets its operating point when its threshold or its size changes."""
 
     _operating_point: OperatingPoint | None = None
 
     @property
     def operatingPoint(self) -> OperatingPoint | None:
-        """The operating point that `setOperatingPoint` chose, where its threshold is in use."""
+        """The operating point that `setOperatingPoint` chose, if its threshold is in use."""
         point, get = self._operating_point, self.getOrDefault
         if point is None or get("thresholds") is not None or get("threshold") != point.threshold:
             return None
@@ -32,12 +34,12 @@ class WithOperatingPoint(FittedModel):
 
     def setOperatingPoint(
         self, sensitivity: float, on: DataFrame, weightCol: str | None = None
-    ) -> Any:
-        """Set `threshold` to the one with the best specificity at this sensitivity or more.
+    ) -> Self:
+        """Choose the threshold with the best specificity at this sensitivity or more.
 
-        `on` has the features and the label; rows that the model was not trained on, preferably.
-        Its rows count alike unless `weightCol` is given. The threshold lies halfway between two
-        probabilities; where only to flag everyone is sensitive enough, it is -1.
+        `on` has the features and the label. Use rows that the model was not trained on. All rows
+        count the same unless `weightCol` is given. The threshold lies halfway between two
+        probabilities; it is -1 if this sensitivity is reached only when everyone is flagged.
         """
         label = self.getOrDefault("labelCol")
         if self._classes != 2:
@@ -50,20 +52,20 @@ class WithOperatingPoint(FittedModel):
         except (TypeError, ValueError) as error:
             raise type(error)(f"sensitivity: {error}.") from None
         score = f"{self.uid}_score"
-        names = {p: "" for p in OUTPUTS if self.hasParam(p)} | {"probabilityCol": score}
-        scored = self.copy()._set(**names).transform(on)
+        scored = self._with_one_output(on, "probabilityCol", score)
         curve = Curve(Scored(scored, label, score, weightCol).overall())
         point = curve.point(level).as_param()
         if point.threshold == EVERYONE:
-            log.warning("A sensitivity of %g is reached only where everyone is flagged.", level)
+            log.warning("A sensitivity of %g is reached only if everyone is flagged.", level)
         self._operating_point = point
-        return self.setThreshold(point.threshold)
+        self.clear(self.getParam("thresholds"))
+        return self._set(threshold=point.threshold)
 
-    def truncate(self, k: int) -> Any:
-        """The model as it was after its first k splits; an operating point is not taken along."""
+    def truncate(self, k: Any) -> Self:
+        """The model as it was after its first k splits, without the operating point."""
         smaller = super().truncate(k)  # type: ignore[safe-super]
         if smaller.operatingPoint is not None:
-            smaller.clear(smaller.threshold)
+            smaller.clear(smaller.getParam("threshold"))
         smaller._operating_point = None
         return smaller
 
@@ -73,15 +75,15 @@ class WithOperatingPoint(FittedModel):
         return shown if point is None else f"{shown}\n\n{self._sentence(point)}"
 
     def _sentence(self, point: OperatingPoint) -> str:
-        where = f"where the probability is above {rounded(point.threshold)}"
-        found, spared = point.sensitivity_interval, point.specificity_interval
+        condition = f"if the probability is above {rounded(point.threshold)}"
+        sensitivity, specificity = point.sensitivity_interval, point.specificity_interval
         return (
             f"Operating point: predict {self._class_names[1] if self._class_names else 1} "
-            f"{'always' if point.threshold == EVERYONE else where}, the best specificity at a "
+            f"{'always' if point.threshold == EVERYONE else condition}, the best specificity at a "
             f"sensitivity of {point.level:g} or more on {rounded(point.tp + point.fn)} positives "
-            f"and {rounded(point.tn + point.fp)} negatives: "
-            f"sensitivity {point.sensitivity:.3f} (95% interval {found[0]:.3f} to {found[1]:.3f}), "
-            f"specificity {point.specificity:.3f} ({spared[0]:.3f} to {spared[1]:.3f})."
+            f"and {rounded(point.tn + point.fp)} negatives: sensitivity {point.sensitivity:.3f} "
+            f"(95% interval {sensitivity[0]:.3f} to {sensitivity[1]:.3f}), specificity "
+            f"{point.specificity:.3f} ({specificity[0]:.3f} to {specificity[1]:.3f})."
         )
 
     # Saving

@@ -1,8 +1,9 @@
-"""Would the instrument look the same, had the data been a little different?
+"""Would the model look the same if the data were a little different?
 
-Labels of a few rows are swapped, or rows are drawn with replacement, and the model is grown again,
-several times; all fits are one batch over the same packed rows. Compared are the features that the
-models split on: the Jaccard similarity of two sets is the share of their features that both have.
+The model is grown again several times, after the labels of a few rows are swapped or after rows are
+drawn with replacement. All fits are one batch over the same packed rows. The features that the
+models split on are compared: the Jaccard similarity of two sets of features is the share of all
+their features that is in both.
 """
 
 from __future__ import annotations
@@ -31,15 +32,19 @@ if TYPE_CHECKING:
 ALL = "all"
 BOOTSTRAP = "bootstrap"
 
+FeatureSets = dict[Any, list[set[str]]]  # by group: of the original model, then of the others
+
 
 @dataclass(frozen=True)
 class Stability:
-    """How alike the models of perturbed rows are to that of the rows as they are.
+    """How similar the models of perturbed rows are to the model of the original rows.
 
     `table` has, by perturbation and group, the mean Jaccard similarity of the split features, its
     standard error and the number of repeats. `frequencies` has, by group and feature, the share of
-    the repeats that split on the feature; "unperturbed" is 1 where the model itself does.
+    the repeats that split on the feature; "unperturbed" is 1 if the original model does.
     """
+
+    __module__ = "figs_spark"
 
     table: pd.DataFrame
     frequencies: pd.DataFrame
@@ -53,11 +58,12 @@ def stability(
     bootstrap: bool = False,
     seed: int = 0,
 ) -> Stability:
-    """Grow the model of a FIGS or G-FIGS estimator again on perturbed rows.
+    """Grow the model of a FIGS or G-FIGS estimator again on perturbed rows, and compare.
 
-    `flip`: shares of the rows whose label, of two classes, is swapped. `bootstrap`: also on rows
-    drawn with replacement. Which rows are drawn depends on the seed and, as in Bagging-FIGS, on
-    the layout of the input. Membership and class weights are those of the rows as they are.
+    `flip` has the shares of rows whose label is swapped; it needs two classes. With `bootstrap` the
+    model is also grown on rows drawn with replacement. Which rows are drawn depends on the seed
+    and, as in Bagging-FIGS, on the layout of the input. Membership and class weights are those of
+    the original rows.
     """
     _check(estimator, flip, repeats, bootstrap)
     kinds = {f"{rate:.1%} of labels swapped": Perturbation(flip=rate) for rate in flip}
@@ -76,11 +82,12 @@ def stability(
     with progress_bar(estimator.getOrDefault("verbose"), None) as step:
         members = len(perturbations) * len(sizes)
         models = train(table, plan, members, weights, progress=step).models
-    found = {
-        group: [_features(model, size) for model in models[k :: len(sizes)]]
+    features = {
+        group: [_split_features(model, size) for model in models[k :: len(sizes)]]
         for k, (group, size) in enumerate(sizes.items())
     }
-    return Stability(_table(found, list(kinds), repeats), _frequencies(found, list(kinds), repeats))
+    names = list(kinds)
+    return Stability(_table(features, names, repeats), _frequencies(features, names, repeats))
 
 
 def _check(estimator: Any, flip: Sequence[float], repeats: int, bootstrap: bool) -> None:
@@ -90,13 +97,13 @@ def _check(estimator: Any, flip: Sequence[float], repeats: int, bootstrap: bool)
         )
     wrong = [rate for rate in flip if not 0 < rate <= 0.5]
     if wrong:
-        raise ValueError(f"flip has {wrong[0]}; shares of the rows above 0, up to 0.5, are needed.")
+        raise ValueError(f"flip has {wrong[0]}. Give shares of the rows above 0 and up to 0.5.")
     if repeats < 1 or not (flip or bootstrap):
         raise ValueError("At least one repeat of at least one perturbation is needed.")
 
 
 def _inputs(estimator: Any, dataset: DataFrame) -> tuple[Table, Plan, dict[Any, int | None]]:
-    """What to train on, how, and the largest size of each model, by group."""
+    """The table to train on, the plan, and the largest size of each model, by group."""
     if isinstance(estimator, FIGSEstimator):
         whole = estimator.copy()._set(validationIndicatorCol=None)
         checked = check(dataset, whole, estimator._classification)
@@ -110,19 +117,20 @@ def _inputs(estimator: Any, dataset: DataFrame) -> tuple[Table, Plan, dict[Any, 
     return table, plan, {group: estimator._size_of(group) for group in prepared.groups}
 
 
-def _features(model: TreeSum, size: int | None) -> set[str]:
-    kept = model if size is None else model.truncate(size)
-    return {model.features[split.feature].name for split in kept.splits}
+def _split_features(model: TreeSum, size: int | None) -> set[str]:
+    """The names of the features that a model of this size splits on."""
+    smaller = model if size is None else model.truncate(size)
+    return {model.features[split.feature].name for split in smaller.splits}
 
 
-def _table(found: dict[Any, list[set[str]]], kinds: list[str], repeats: int) -> pd.DataFrame:
+def _table(features: FeatureSets, kinds: list[str], repeats: int) -> pd.DataFrame:
     import pandas as pd
 
     rows = []
-    for group, (base, *perturbed) in found.items():
+    for group, (base, *perturbed) in features.items():
         for k, kind in enumerate(kinds):
-            alike = [_jaccard(base, other) for other in perturbed[k * repeats : (k + 1) * repeats]]
-            rows += [(kind, group, value) for value in alike]
+            repeated = perturbed[k * repeats : (k + 1) * repeats]
+            rows += [(kind, group, _jaccard(base, other)) for other in repeated]
     long = pd.DataFrame(rows, columns=["perturbation", "group", "jaccard"])
     by = long.groupby(["perturbation", "group"], sort=False)["jaccard"]
     table = by.agg(jaccard="mean", standardError="sem", repeats="size")
@@ -133,13 +141,13 @@ def _jaccard(one: set[str], other: set[str]) -> float:
     return len(one & other) / len(one | other) if one | other else 1.0
 
 
-def _frequencies(found: dict[Any, list[set[str]]], kinds: list[str], repeats: int) -> pd.DataFrame:
+def _frequencies(features: FeatureSets, kinds: list[str], repeats: int) -> pd.DataFrame:
     import pandas as pd
 
     rows = []
-    for group, (base, *perturbed) in found.items():
+    for group, (base, *perturbed) in features.items():
         parts = [perturbed[k * repeats : (k + 1) * repeats] for k in range(len(kinds))]
-        counts = [Counter(name for features in part for name in features) for part in parts]
+        counts = [Counter(name for names in part for name in names) for part in parts]
         for name in sorted(set().union(base, *perturbed)):
             shares = [count[name] / repeats for count in counts]
             rows.append((group, name, float(name in base), *shares))

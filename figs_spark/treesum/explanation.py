@@ -22,6 +22,8 @@ Kind = TypeVar("Kind", bound="Explanation")
 class Met:
     """A condition that the row meets, and the row's value."""
 
+    __module__ = "figs_spark"
+
     condition: str
     value: str
 
@@ -35,6 +37,8 @@ class Explanation:
     per output: one for a number or two classes, else one per class.
     An explanation prints as text; `pictures.waterfall` draws it.
     """
+
+    __module__ = "figs_spark"
 
     baseline: tuple[float, ...]
     contributions: tuple[tuple[float, ...], ...]

@@ -23,6 +23,8 @@ Term = TypeVar("Term")
 class Feature:
     """A column of the input; `categories` is None for a numeric one."""
 
+    __module__ = "figs_spark"
+
     name: str
     categories: tuple[Category, ...] | None = None
     labels: tuple[str, ...] | None = None  # names of the categories, if other than themselves
@@ -46,6 +48,8 @@ class Split:
 
     The other side takes every category that is not listed, so it also takes unseen ones.
     """
+
+    __module__ = "figs_spark"
 
     feature: int
     step: int
@@ -71,6 +75,8 @@ class Split:
 @dataclass(frozen=True)
 class Node:
     """A node: the value it has (or had) as a leaf, and the number of training rows in it."""
+
+    __module__ = "figs_spark"
 
     value: tuple[float, ...]
     rows: int
@@ -116,6 +122,8 @@ class TreeSum:
 
     `losses[k]` is the weighted mean squared error on the training rows after k splits.
     """
+
+    __module__ = "figs_spark"
 
     features: tuple[Feature, ...]
     trees: tuple[Node, ...]

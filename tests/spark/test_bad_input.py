@@ -76,7 +76,11 @@ HELD = REGRESSION | {"validationIndicatorCol": "held"}
 ABSENT = ("'z'", "is not in the DataFrame, which has 'id', 'x', 'b'", "Set")
 BAD_LABEL = ("'y' (labelCol) is null, NaN, infinite", "in 1 of 6 rows", "Drop or repair")
 BAD_WEIGHT = ("'w' (weightCol) is null, NaN or infinite in 1 of 6 rows", "Fill these weights")
-NO_CLASS = ("'c' (labelCol) is no class in 1 of 6 rows", "0, 1, ..., 254", "StringIndexer")
+NO_CLASS = (
+    "'c' (labelCol) holds a value that is not a class in 1 of 6 rows",
+    "0, 1, ..., 254",
+    "StringIndexer",
+)
 BAD_TYPE = ("has type", "is needed", "Cast it")
 INPUT = [
     case("no features", {"labelCol": "y"}, "'features' (featuresCol) is not in", "Set featuresCol"),
@@ -127,6 +131,20 @@ INPUT = [
         "'w' (weightCol) is negative in 1 of 6",
         "0 or more",
         w=once("-1", "1"),
+    ),
+    case(
+        "two columns wrong",
+        WEIGHT,
+        "'y' (labelCol) is null, NaN, infinite or beyond 1e+150 in 1 of 6 rows",
+        "'w' (weightCol) is negative in 2 of 6 rows",
+        y=once("null", "1.0"),
+        w="if(id < 2, -1, 1)",
+    ),
+    case(
+        "braces in a name",
+        REGRESSION | {"labelCol": "y {0} {}"},
+        "'y {0} {}' (labelCol) is null, NaN, infinite or beyond 1e+150 in 1 of 6 rows",
+        **{"y {0} {}": once("null", "1.0")},
     ),
     case("zero weights", WEIGHT, "'w' (weightCol) is 0 in all 6 rows", "must be positive", w="0"),
     case("fraction as class", CLASSES, *NO_CLASS, c=once("0.5", "1.0")),

@@ -190,7 +190,7 @@ def test_saving_and_loading(
         ({"featureSubsetStrategy": "half"}, "a number of features"),
         ({"idCol": "nowhere"}, "'nowhere' \\(idCol\\) is not in the DataFrame"),
         ({"idCol": "hurt"}, r"'hurt' \(idCol\) is null in \d+ of \d+ rows"),
-        ({"labelCol": "days"}, "is no class in"),
+        ({"labelCol": "days"}, "holds a value that is not a class in"),
     ],
 )
 def test_bad_input(data: DataFrame, params: dict[str, Any], message: str) -> None:

@@ -203,7 +203,7 @@ def test_other_classifiers_tell_the_groups(data: DataFrame) -> None:
     assert three.groups == (1, 2, 3)
     assert three.numClasses == 3
     three.transform(data).select("prediction", "probability").collect()
-    with pytest.raises(ValueError, match=r"GBTClassifier .* tells 2 groups apart, and there are 3"):
+    with pytest.raises(ValueError, match=r"GBTClassifier .* is for 2 groups, and there are 3"):
         classifier(groupCol="ward", membershipEstimator=boosted).fit(data)
 
 

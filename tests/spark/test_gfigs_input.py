@@ -24,14 +24,14 @@ def data(spark: SparkSession) -> DataFrame:
     [
         ({"band": IF_OLD.format("band", "null")}, {}, r"'band' \(groupCol\) is null in \d+ of 200"),
         ({"band": "'old'"}, {}, "has the single group 'old' in all 200 rows"),
-        ({"band": "age"}, {}, "has type double; text, an integer or a truth value"),
+        ({"band": "age"}, {}, "has type double; a string, an integer or a boolean"),
         ({"band": "monotonically_increasing_id()"}, {}, "has 200 values, and at most 64 groups"),
         ({}, {"groupCol": "nowhere"}, r"'nowhere' \(groupCol\) is not in the DataFrame"),
         (
             {"died": IF_OLD.format("0", "died")},
             {},
             r"Group 'old' of column 'band' \(groupCol\) has no positives: column 'died' "
-            r"\(labelCol\) is 1 in 0 of its \d+ rows. Join it",
+            r"\(labelCol\) is 1 in 0 of its \d+ rows. Merge it",
         ),
         (
             {"died": IF_OLD.format("1", "died")},
@@ -45,7 +45,7 @@ def data(spark: SparkSession) -> DataFrame:
         ),
         ({}, {"membershipFeaturesCols": ["age", "band"]}, "'band', the groupCol itself"),
         ({}, {"membershipFeaturesCols": ["died"]}, "'died', the labelCol itself"),
-        ({}, {"membershipFeaturesCols": []}, "No column is left to tell the group by"),
+        ({}, {"membershipFeaturesCols": []}, "No column is left to estimate the group from"),
         ({}, {"membershipExcludeCols": ["agee"]}, "membershipExcludeCols names 'agee', which are"),
         (
             {"day": "current_date()"},
@@ -98,7 +98,7 @@ def test_too_many_categories(spark: SparkSession) -> None:
         ({"unseenGroup": "skip"}, "one of 'error', 'mixture'"),
         ({"membershipFolds": 1}, "at least 2 folds"),
         ({"membershipEstimator": LinearSVC}, "a pyspark.ml classifier"),
-        ({"maxSplitsByGroup": 3}, "a map of groups"),
+        ({"maxSplitsByGroup": 3}, "a dict of groups"),
         ({"maxSplitsByGroup": {"old": -1}}, "at least 0"),
         ({"validationIndicatorCol": "held"}, "has no Param 'validationIndicatorCol'"),
     ],

@@ -69,7 +69,7 @@ def test_it_is_printed_copied_and_saved(
     assert models[kind].operatingPoint is None
     assert "Operating point" not in str(models[kind])
     last = str(model).splitlines()[-1]
-    assert last.startswith("Operating point: predict 1 where the probability is above 0.")
+    assert last.startswith("Operating point: predict 1 if the probability is above 0.")
     assert "at a sensitivity of 0.92 or more on" in last
     assert model.toDebugString == str(model)
     classes = {"FIGS": FIGSClassificationModel, "bagged": BaggedFIGSClassificationModel}

@@ -1,1 +1,1 @@
-"""What all estimators and models share: input, checks, output, saving."""
+"""Internal: what all estimators and all models share."""

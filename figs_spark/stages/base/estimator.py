@@ -1,4 +1,4 @@
-"""What the FIGS estimators share: from a DataFrame and Params to a fitted model."""
+"""What all estimators share: the Params of growing, and one fit for many sizes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Growing(DeclaredParams, Persistent, Estimator[Any]):
     _auto_subset = "all"  # what the featureSubsetStrategy "auto" means
 
     def _check_params(self, classes: int | None = None) -> None:
-        """Raise where Params exclude one another or, once these are known, the classes."""
+        """ValueError if Params contradict one another or, if it is given, the number of classes."""
 
     def _plan(self, checked: Checked) -> Plan:
         get = self.getOrDefault
@@ -52,11 +52,11 @@ class NestedSizes(Growing):
 
     @abstractmethod
     def _grow(self, dataset: DataFrame) -> tuple[Any, Any]:
-        """Grow up to `maxSplits`: the path of all models of that size and below."""
+        """Grow up to `maxSplits`; all smaller models are inside the result."""
 
     @abstractmethod
     def _model(self, checked: Any, trained: Any) -> Any:
-        """Of what was grown, the model of at most `maxSplits`."""
+        """The model of at most `maxSplits`, from the result of `_grow`."""
 
     def _fit(self, dataset: DataFrame) -> Any:
         return self._model(*self._grow(dataset))
@@ -66,30 +66,31 @@ class NestedSizes(Growing):
     ) -> Iterator[tuple[int, Any]]:
         """Models for several param maps; those that differ in `maxSplits` only share one fit."""
         estimators = [self.copy(extra) for extra in paramMaps]
-        paths: dict[str, _SharedPath] = {}
+        fits: dict[str, _SharedFit] = {}
         for estimator in estimators:
-            path = paths.setdefault(estimator._all_but_size(), _SharedPath(dataset))
-            path.estimators.append(estimator)
+            fit = fits.setdefault(estimator._all_but_size(), _SharedFit(dataset))
+            fit.estimators.append(estimator)
 
         def fit_one(index: int) -> Any:
-            return paths[estimators[index]._all_but_size()].model(estimators[index])
+            return fits[estimators[index]._all_but_size()].model(estimators[index])
 
         return _FitMultipleIterator(fit_one, len(estimators))
 
     def _all_but_size(self) -> str:
+        """All Params but `maxSplits`, as text that is equal if they are."""
         values = {p.name: v for p, v in self.extractParamMap().items() if p.name != "maxSplits"}
         return repr(sorted((name, _shown(value)) for name, value in values.items()))
 
 
 def _shown(value: Any) -> str:
-    """A Param's value as text that tells it from others; copies of a stage share their uid."""
+    """A Param's value as text. Copies of a stage share their uid, so its Params are shown too."""
     if not isinstance(value, Params):
         return repr(value)
     return repr((value, sorted((p.name, repr(v)) for p, v in value.extractParamMap().items())))
 
 
-class _SharedPath:
-    """One fit for estimators that differ in size only, made when the first model is asked for."""
+class _SharedFit:
+    """One fit for estimators that differ in size only; it runs when the first model is needed."""
 
     def __init__(self, dataset: DataFrame):
         self.dataset = dataset

@@ -1,4 +1,4 @@
-"""Where the features are, and the outputs may go: names, kinds and Columns, from the schema."""
+"""The features of a DataFrame, and the names of output columns, checked against the schema."""
 
 from __future__ import annotations
 
@@ -24,20 +24,27 @@ from pyspark.sql.types import (
 from figs_spark.dataframes.columns import column, field, listed, quoted
 from figs_spark.treesum import Feature
 
-OUTPUTS = ("predictionCol", "probabilityCol", "rawPredictionCol", "leafCol", "contributionsCol")
+OUTPUT_PARAMS = (
+    "predictionCol",
+    "probabilityCol",
+    "rawPredictionCol",
+    "leafCol",
+    "contributionsCol",
+)
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """The features as given: scalar columns, or one column that holds them all.
+    """The features of a DataFrame: scalar columns, or one column that holds them all.
 
-    `features` has categories None for numeric ones, () for numbers that are categories, (False,
-    True) for truth values, and () with `is_text` for text, whose categories have yet to be read.
+    The categories of a feature are None if it is numeric, () if its numbers are categories, and
+    (False, True) if it is boolean. They are () with `is_text` for text, whose categories are yet to
+    be read.
     """
 
     features: tuple[Feature, ...]
     is_text: tuple[bool, ...]
-    packed: Column | None  # array<double> with all features, where they come in one column
+    packed: Column | None  # array<double> with all features, if one column holds them
     names: tuple[str, ...]  # the columns of the DataFrame that are read
 
 
@@ -48,13 +55,13 @@ def read_inputs(dataset: DataFrame, stage: Any) -> Inputs:
         inputs = _from_one_column(dataset, stage.getOrDefault("featuresCol"))
     else:
         inputs = _from_columns(dataset, names)
-    known = [feature.name for feature in inputs.features]
+    feature_names = [feature.name for feature in inputs.features]
     categorical = set(stage.getOrDefault("categoricalCols") or ())
-    unknown = sorted(categorical - set(known))
+    unknown = sorted(categorical - set(feature_names))
     if unknown:
         raise ValueError(
-            f"categoricalCols names {listed(unknown)}, which are not among the {len(known)} "
-            f"features {listed(known)}. Name features only."
+            f"categoricalCols names {listed(unknown)}, which are not among the "
+            f"{len(feature_names)} features {listed(feature_names)}. Name features only."
         )
     features = tuple(
         Feature(f.name, ()) if f.name in categorical and f.categories is None else f
@@ -66,19 +73,20 @@ def read_inputs(dataset: DataFrame, stage: Any) -> Inputs:
 def _from_columns(dataset: DataFrame, names: Sequence[str]) -> Inputs:
     if not names:
         raise ValueError("featuresCols is an empty list. Name at least one column.")
-    twice = sorted(name for name, times in Counter(names).items() if times > 1)
-    if twice:
-        raise ValueError(f"featuresCols names {listed(twice)} more than once. Name each once.")
+    repeated = sorted(name for name, times in Counter(names).items() if times > 1)
+    if repeated:
+        raise ValueError(f"featuresCols names {listed(repeated)} more than once. Name each once.")
     times = Counter(dataset.columns)
-    known = {f.name: f for f in dataset.schema.fields if times[f.name] == 1}
-    fields = [known.get(name) or field(dataset, name, "featuresCols") for name in names]
+    unique = {f.name: f for f in dataset.schema.fields if times[f.name] == 1}
+    fields = [unique.get(name) or field(dataset, name, "featuresCols") for name in names]
     allowed = (NumericType, BooleanType, StringType)
     wrong = [f for f in fields if not isinstance(f.dataType, allowed)]
     if wrong:
         kinds = ", ".join(f"'{f.name}' {f.dataType.simpleString()}" for f in wrong[:5])
         raise ValueError(
             f"{len(wrong)} of the columns in featuresCols have a type that is not numeric, boolean "
-            f"or string: {kinds}. Cast them (a date to a number of days, say) or leave them out."
+            f"or string: {kinds}. Cast them (for example a date to a number of days) or leave them "
+            f"out."
         )
     return Inputs(
         features=tuple(Feature(f.name, _categories(f.dataType)) for f in fields),
@@ -95,9 +103,9 @@ def _categories(kind: DataType) -> tuple[bool, ...] | tuple[()] | None:
 
 
 def _from_one_column(dataset: DataFrame, name: str) -> Inputs:
-    found = field(dataset, name, "featuresCol")
-    packed = packed_column(found)
-    features = _from_metadata(found)
+    source = field(dataset, name, "featuresCol")
+    packed = packed_column(source)
+    features = _from_metadata(source)
     if features is None:
         size = dataset.where(column(name).isNotNull()).select(F.size(packed)).first()
         length = 0 if size is None else int(size[0])
@@ -105,39 +113,39 @@ def _from_one_column(dataset: DataFrame, name: str) -> Inputs:
     return Inputs(features, (False,) * len(features), packed, (name,))
 
 
-def packed_column(found: StructField, param: str = "featuresCol") -> Column:
+def packed_column(source: StructField, param: str = "featuresCol") -> Column:
     """A vector or array column as array<double>."""
-    kind, given = found.dataType, column(found.name)
+    kind, values = source.dataType, column(source.name)
     if isinstance(kind, VectorUDT):
-        return F.when(given.isNotNull(), vector_to_array(given))
+        return F.when(values.isNotNull(), vector_to_array(values))
     if isinstance(kind, ArrayType) and isinstance(kind.elementType, NumericType):
-        return given.cast("array<double>")
+        return values.cast("array<double>")
     scalars = ", or name scalar columns in featuresCols" if param == "featuresCol" else ""
     raise ValueError(
-        f"Column '{found.name}' ({param}) has type {kind.simpleString()}; a vector or an array "
+        f"Column '{source.name}' ({param}) has type {kind.simpleString()}; a vector or an array "
         f"of numbers is needed. Use VectorAssembler{scalars}."
     )
 
 
-def _from_metadata(found: StructField) -> tuple[Feature, ...] | None:
-    """Names and categories of a vector's slots, as VectorAssembler and StringIndexer note them."""
-    noted = (found.metadata or {}).get("ml_attr", {})
-    size = noted.get("num_attrs")
+def _from_metadata(source: StructField) -> tuple[Feature, ...] | None:
+    """Names and categories of a vector's slots, from VectorAssembler and StringIndexer."""
+    metadata = (source.metadata or {}).get("ml_attr", {})
+    size = metadata.get("num_attrs")
     slots: dict[int, Feature] = {}
-    for kind, attributes in noted.get("attrs", {}).items():
+    for kind, attributes in metadata.get("attrs", {}).items():
         for slot in attributes:
-            name = slot.get("name", f"{found.name}[{slot['idx']}]")
+            name = slot.get("name", f"{source.name}[{slot['idx']}]")
             labels = tuple(slot["vals"]) if kind == "nominal" and "vals" in slot else None
             categories: tuple[()] | None = () if kind == "nominal" else None
             slots[slot["idx"]] = Feature(name, categories, labels)
     if size is None and not slots:
         return None
     length = size if size is not None else max(slots) + 1
-    return tuple(slots.get(j, Feature(f"{found.name}[{j}]")) for j in range(length))
+    return tuple(slots.get(j, Feature(f"{source.name}[{j}]")) for j in range(length))
 
 
 def training_column(inputs: Inputs, features: Sequence[Feature]) -> Column:
-    """All features as array<double>; text and truth values as positions in their categories."""
+    """All features as array<double>; text and booleans as positions in their categories."""
     if inputs.packed is not None:
         return inputs.packed
     if any(inputs.is_text):
@@ -147,32 +155,32 @@ def training_column(inputs: Inputs, features: Sequence[Feature]) -> Column:
 
 
 def as_numbers(features: Sequence[Feature], cells: Sequence[Column]) -> Column:
-    """Cells as array<double>; text and truth values as positions in their categories."""
+    """Cells as array<double>; text and booleans as positions in their categories."""
     numbers = []
     for feature, cell in zip(features, cells, strict=True):
         if feature.categories and isinstance(feature.categories[0], str):
-            known = F.array(*[F.lit(category) for category in feature.categories])
-            cell = F.call_function("array_position", known, cell) - 1
+            categories = F.array(*[F.lit(category) for category in feature.categories])
+            cell = F.call_function("array_position", categories, cell) - 1
         numbers.append(cell.cast("double"))
     return F.array(*numbers)
 
 
 def with_scoring_array(dataset: DataFrame, name: str, length: int, new: str) -> DataFrame:
-    """With the column `new`: a vector or array column as array<double>, of a checked length."""
+    """Add the column `new`: a vector or array column as array<double>, its length checked."""
     packed = packed_column(field(dataset, name, "featuresCol"))
     message = (
         f"Column '{name}' (featuresCol) has a row without the {length} values that the model was "
         f"trained on. Give all rows these values."
     )
-    wrong = column(new).isNotNull() & (F.size(column(new)) != length)
-    checked = F.when(wrong, F.raise_error(message)).otherwise(column(new))
+    other_length = column(new).isNotNull() & (F.size(column(new)) != length)
+    checked = F.when(other_length, F.raise_error(message)).otherwise(column(new))
     return dataset.withColumn(new, packed).withColumn(new, checked)
 
 
 def scoring_columns(
     dataset: DataFrame, features: Sequence[Feature], used: set[int], names: Sequence[str]
 ) -> list[Column]:
-    """Scalar columns as the expressions of a model take them; those it uses are checked."""
+    """Scalar columns as a model's expressions need them; the types of those it uses are checked."""
     if len(names) != len(features):
         raise ValueError(
             f"featuresCols names {len(names)} columns, and the model was trained on "
@@ -180,23 +188,23 @@ def scoring_columns(
         )
     for j in sorted(used):
         kind = field(dataset, names[j], "featuresCols").dataType
-        wanted = _wanted(features[j])
-        if not isinstance(kind, wanted):
-            trained_on = "numeric" if wanted is NumericType else wanted.typeName()
+        needed = _type_of(features[j])
+        if not isinstance(kind, needed):
+            trained_on = "numeric" if needed is NumericType else needed.typeName()
             raise ValueError(
                 f"Column '{names[j]}' (featuresCols) has type {kind.simpleString()}, and the model "
                 f"was trained on a {trained_on} column. Cast it."
             )
     return [
-        column(name).cast("double") if _wanted(feature) is NumericType else column(name)
+        column(name).cast("double") if _type_of(feature) is NumericType else column(name)
         for name, feature in zip(names, features, strict=True)
     ]
 
 
 def check_outputs(dataset: DataFrame, stage: Params) -> None:
-    """Every output needs a name that no other column has."""
+    """ValueError if the name of an output is the name of another column."""
     taken = dict.fromkeys(dataset.columns, "a column of the DataFrame")
-    for param in OUTPUTS:
+    for param in OUTPUT_PARAMS:
         name = stage.getOrDefault(param) if stage.hasParam(param) else ""
         if name in taken:
             raise ValueError(
@@ -206,7 +214,7 @@ def check_outputs(dataset: DataFrame, stage: Params) -> None:
             taken[name] = param
 
 
-def _wanted(feature: Feature) -> type[DataType]:
+def _type_of(feature: Feature) -> type[DataType]:
     if feature.categories:
         if isinstance(feature.categories[0], bool):
             return BooleanType

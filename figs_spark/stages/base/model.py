@@ -1,4 +1,4 @@
-"""What every fitted model does: it scores rows, shows itself, and can be saved."""
+"""What every fitted model can do: score rows, print and draw itself, be saved."""
 
 from __future__ import annotations
 
@@ -17,7 +17,12 @@ from figs_spark.pictures.axes import to_axes
 from figs_spark.pictures.shapes import Drawing
 from figs_spark.pictures.svg import to_html, to_svg
 from figs_spark.pictures.trees import WIDTH
-from figs_spark.stages.base.inputs import check_outputs, scoring_columns, with_scoring_array
+from figs_spark.stages.base.inputs import (
+    OUTPUT_PARAMS,
+    check_outputs,
+    scoring_columns,
+    with_scoring_array,
+)
 from figs_spark.stages.base.persistence import Persistent
 from figs_spark.stages.base.rows import by_name, in_order
 from figs_spark.stages.params.declared import DeclaredParams
@@ -27,13 +32,14 @@ from figs_spark.treesum.reading import Labels
 
 if TYPE_CHECKING:
     import pandas as pd
+    from typing_extensions import Self
 
 
 class FittedModel(DeclaredParams, Persistent, Model):
-    """A model that scores rows and draws itself.
+    """A fitted model of any family.
 
-    The kind of model (one sum, many, one per group) says what it scores by; the kind of outcome
-    (a number, classes) says what comes out.
+    A subclass for the family (one sum, many, one per group) defines the scores; a subclass for the
+    outcome (a number, classes) defines what is made of them.
     """
 
     def __init__(self, **params: Any) -> None:
@@ -43,18 +49,20 @@ class FittedModel(DeclaredParams, Persistent, Model):
 
     @property
     def _target(self) -> Outcome:
-        """What the scores stand for."""
+        """What the scores mean."""
         return Outcome(self._classes)
 
     @property
     def numFeatures(self) -> int:
+        """The number of features that the model was trained on."""
         return len(self._features)
 
     @property
     def featureNames(self) -> list[str]:
+        """The names of the features, in the order of training."""
         return [feature.name for feature in self._features]
 
-    # What it scores by: the kind of model
+    # Defined by the family
 
     @property
     @abstractmethod
@@ -64,7 +72,7 @@ class FittedModel(DeclaredParams, Persistent, Model):
     @property
     @abstractmethod
     def _used(self) -> set[int]:
-        """The features that make a difference."""
+        """The numbers of the features that some split uses."""
 
     @abstractmethod
     def _score_array(self, features: Sequence[Column]) -> Column:
@@ -72,20 +80,32 @@ class FittedModel(DeclaredParams, Persistent, Model):
 
     @abstractmethod
     def _raw_scores(self, values: Any) -> np.ndarray:
-        """The same without Spark, (rows, outputs)."""
+        """The raw scores without Spark, shape (rows, outputs)."""
 
     @abstractmethod
-    def truncate(self, k: int) -> Any:
+    def truncate(self, k: int) -> Self:
         """The model as it was after its first k splits."""
+
+    @abstractmethod
+    def rules(self) -> pd.DataFrame:
+        """One row per leaf: tree, leaf, path as text, value, rows, weight."""
+
+    @abstractmethod
+    def _drawing(self, width: float) -> Drawing:
+        """The picture; trees that do not fit into one row of this width fill several rows."""
 
     def _details(self, features: Sequence[Column]) -> dict[str, Column]:
         """Further output columns by name."""
         return {}
 
-    # What comes out: the kind of outcome
+    # Defined by the outcome
+
+    @abstractmethod
+    def predict(self, values: Any) -> Any:
+        """Predictions without Spark: for a table an array, for one row a number."""
 
     def _predicted(self, scores: Sequence[Column]) -> list[Column]:
-        """What the scores predict."""
+        """The predictions, from the scores."""
         return list(scores)
 
     @abstractmethod
@@ -94,31 +114,38 @@ class FittedModel(DeclaredParams, Persistent, Model):
 
     @abstractmethod
     def _outcome(self) -> str:
-        """Ends the sentence "the sum is ..."."""
+        """The end of the sentence "the sum is ..."."""
 
     def _output_names(self) -> Sequence[str] | None:
-        """What the outputs are called, where there are several."""
+        """The names of the outputs, if there are several."""
         return None
 
-    # How
+    # Scoring
 
     def _transform(self, dataset: DataFrame) -> DataFrame:
-        """What other expressions build on gets a column of its own for the time being, so that
-        Spark computes it once."""
+        """Add the output columns.
+
+        Features, scores and predictions are columns until the end: so Spark computes each once.
+        """
         check_outputs(dataset, self)
-        own = [f"{self.uid}_{name}" for name in ("features", "scores", "predicted")]
-        dataset, features = self._with_features(dataset, own[0])
-        dataset = dataset.withColumn(own[1], self._score_array(features))
-        scores = [column(own[1])[c] for c in range(self._target.outputs)]
-        dataset = dataset.withColumn(own[2], F.array(*self._predicted(scores)))
-        predicted = [column(own[2])[c] for c in range(max(1, self._classes))]
+        temporary = [f"{self.uid}_{name}" for name in ("features", "scores", "predicted")]
+        dataset, features = self._with_features(dataset, temporary[0])
+        dataset = dataset.withColumn(temporary[1], self._score_array(features))
+        scores = [column(temporary[1])[c] for c in range(self._target.outputs)]
+        dataset = dataset.withColumn(temporary[2], F.array(*self._predicted(scores)))
+        predicted = [column(temporary[2])[c] for c in range(max(1, self._classes))]
         outputs = self._outputs(scores, predicted) | self._details(features)
         for name, expression in outputs.items():
             dataset = dataset.withColumn(name, expression)
-        return dataset.drop(*own)
+        return dataset.drop(*temporary)
+
+    def _with_one_output(self, dataset: DataFrame, param: str, name: str) -> DataFrame:
+        """The rows with one output column: the output of this Param, under this name."""
+        names = {p: "" for p in OUTPUT_PARAMS if self.hasParam(p)} | {param: name}
+        return self.copy()._set(**names).transform(dataset)
 
     def _with_features(self, dataset: DataFrame, new: str) -> tuple[DataFrame, list[Column]]:
-        """The features, each as a Column; those of a vector are bound to the column `new`."""
+        """Each feature as a Column; for a vector, the DataFrame gets the column `new` with it."""
         names = self.getOrDefault("featuresCols")
         if names is not None:
             return dataset, scoring_columns(dataset, self._features, self._used, names)
@@ -127,7 +154,7 @@ class FittedModel(DeclaredParams, Persistent, Model):
         return dataset, [column(new)[j] for j in range(self.numFeatures)]
 
     def _scores(self, values: Any) -> tuple[np.ndarray, bool]:
-        """Raw scores, and whether a single row was given."""
+        """The raw scores, and whether `values` is a single row."""
         single = isinstance(values, Vector) or np.ndim(values) == 1
         if single:
             cells = values.toArray() if isinstance(values, Vector) else values
@@ -136,32 +163,25 @@ class FittedModel(DeclaredParams, Persistent, Model):
 
     # Text and picture
 
-    @abstractmethod
-    def rules(self) -> pd.DataFrame:
-        """One row per leaf: tree, leaf, path as text, value, rows, weight."""
-
     @property
     def toDebugString(self) -> str:
-        """What `print(model)` shows."""
+        """The model as text, as `print(model)` shows it."""
         return str(self)
 
-    @abstractmethod
-    def _drawing(self, width: float) -> Drawing:
-        """The picture; trees that would be wider in a row are put into several rows."""
-
     def plot(self, ax: Any = None, width: float = WIDTH) -> Any:
-        """The picture by matplotlib: on the axes, or on a new figure; returns the axes.
+        """Draw the model with matplotlib, on these axes or on a new figure; returns the axes.
 
-        `width` is that of a row of trees, in pixels of 1/96 inch. On axes that are given, the
-        picture is scaled to fit.
+        `width` is the width of a row of trees, in pixels of 1/96 inch. The picture is scaled to fit
+        into axes of yours.
         """
         return to_axes(self._drawing(width), ax)
 
     def toSVG(self, width: float = WIDTH) -> str:
-        """The picture as SVG text, to be written to a file or put into a page."""
+        """The picture as SVG text, for a file or a page."""
         return to_svg(self._drawing(width))
 
     def _repr_html_(self) -> str:
+        """The picture in a notebook."""
         return to_html(self._drawing(WIDTH))
 
     def _labels(self) -> Labels:
@@ -189,12 +209,13 @@ class FittedModel(DeclaredParams, Persistent, Model):
         packed = named.get(self.getOrDefault("featuresCol"))
         if self.getOrDefault("featuresCols") is None and isinstance(packed, (Vector, list)):
             return in_order(packed, self.featureNames)
-        lost = [
-            self.featureNames[j] for j in sorted(self._used) if self.featureNames[j] not in named
-        ]
+        names = self.featureNames
+        lost = [names[j] for j in sorted(self._used) if names[j] not in named]
         if lost:
-            raise ValueError(f"The row lacks {lost}, which the model needs. None is for missing.")
-        return [named.get(name) for name in self.featureNames]
+            raise ValueError(
+                f"The row lacks {lost}, which the model needs. Give None for a missing value."
+            )
+        return [named.get(name) for name in names]
 
     # Saving
 

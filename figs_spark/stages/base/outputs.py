@@ -1,9 +1,9 @@
-"""What comes out of a model: a number, or a class with its probabilities."""
+"""What a model predicts: a number, or a class with the probability of each."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pyspark.ml.functions import array_to_vector
@@ -15,9 +15,12 @@ from figs_spark.stages.base.model import FittedModel
 from figs_spark.stages.operating_point import WithOperatingPoint
 from figs_spark.stages.params.declared import DeclaredParams
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 
 class RegressionOutputs(FittedModel):
-    """A number comes out: the score."""
+    """The prediction is a number: the score."""
 
     def predict(self, values: Any) -> Any:
         """Predictions without Spark: for a table an array, for one row a number."""
@@ -33,20 +36,20 @@ class RegressionOutputs(FittedModel):
 
 
 class ThresholdParams(DeclaredParams):
-    """`threshold` and `thresholds` exclude each other: to set one clears the other, as in MLlib."""
+    """`threshold` and `thresholds` exclude each other: setting one clears the other."""
 
-    def setThreshold(self, value: float) -> Any:
+    def setThreshold(self, value: float) -> Self:
         """Set `threshold`, and clear `thresholds`."""
-        self.clear(self.thresholds)
+        self.clear(self.getParam("thresholds"))
         return self._set(threshold=value)
 
-    def setThresholds(self, value: Sequence[float]) -> Any:
+    def setThresholds(self, value: Sequence[float]) -> Self:
         """Set `thresholds`, and clear `threshold`."""
-        self.clear(self.threshold)
+        self.clear(self.getParam("threshold"))
         return self._set(thresholds=value)
 
     def _check_params(self, classes: int | None = None) -> None:
-        """Raise where the thresholds contradict one another or do not fit the classes."""
+        """ValueError if the thresholds contradict one another or do not fit the classes."""
         label, thresholds = self.getOrDefault("labelCol"), self.getOrDefault("thresholds")
         if thresholds is None:
             if self.isSet("threshold") and classes is not None and classes > 2:
@@ -69,14 +72,15 @@ class ThresholdParams(DeclaredParams):
 
 
 class ClassificationOutputs(ThresholdParams, WithOperatingPoint):
-    """Classes come out.
+    """The prediction is a class.
 
-    Two classes: the score, clipped to [0, 1], is the probability of class 1. More: one score per
-    class, clipped and normalised.
+    With two classes the score, clipped to [0, 1], is the probability of class 1. With more there is
+    one score per class; the scores are clipped and normalised.
     """
 
     @property
     def numClasses(self) -> int:
+        """The number of classes."""
         return self._classes
 
     def predictProbability(self, values: Any) -> np.ndarray:

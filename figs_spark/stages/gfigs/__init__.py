@@ -1,1 +1,1 @@
-"""G-FIGS: one small model per group of patients, each on all rows."""
+"""Internal: G-FIGS, one small model per group of patients, each trained on all rows."""

@@ -1,7 +1,8 @@
-"""G-FIGS: one small model per group, each on all rows, weighted by the probability to belong to it.
+"""G-FIGS: one small model per group, each trained on all rows.
 
-A group of few rows so learns from rows of others that look as if they were its own. All groups are
-grown as one batch over the same packed rows.
+In the model of a group a row weighs the probability that it belongs to the group. So a group of few
+rows also learns from rows of other groups that resemble its own. The models of all groups grow as
+one batch over the same packed rows.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from figs_spark.stages.gfigs.weights import Prepared, prepare, weighted_table
 from figs_spark.stages.params.declared import with_signature
 from figs_spark.treesum import TreeSum
 
-Grown = dict[Group, tuple[TreeSum, float]]  # the path of a group, and its effective sample size
+Grown = dict[Group, tuple[TreeSum, float]]  # the largest model, and the effective sample size
 
 
 class GFIGSEstimator(NestedSizes):
@@ -43,9 +44,9 @@ class GFIGSEstimator(NestedSizes):
         prepared = self._prepare(dataset)
         return prepared, self._grow_prepared(prepared)
 
-    def _prepare(self, dataset: DataFrame, known: Membership | None = None) -> Prepared:
+    def _prepare(self, dataset: DataFrame, membership: Membership | None = None) -> Prepared:
         self._check_params()
-        prepared = prepare(dataset, self, self._classification, known)
+        prepared = prepare(dataset, self, self._classification, membership)
         self._check_params(prepared.checked.table.target.classes)
         self._check_sizes(prepared.groups)
         return prepared
@@ -65,9 +66,9 @@ class GFIGSEstimator(NestedSizes):
     def _model(self, prepared: Prepared, grown: Grown) -> GroupedModel:
         model: GroupedModel = self._copyValues(self._model_class())
         model._resetUid(self.uid)
-        for group, (path, effective) in grown.items():
+        for group, (largest, effective) in grown.items():
             size = self._size_of(group)
-            model._sums[group] = path if size is None else path.truncate(size)
+            model._sums[group] = largest if size is None else largest.truncate(size)
             model._effective[group] = effective
         model._classes = prepared.checked.table.target.classes
         model._class_names = prepared.checked.class_names
@@ -77,13 +78,13 @@ class GFIGSEstimator(NestedSizes):
     # Sizes
 
     def _size_of(self, group: Group) -> Any:
-        own = self.getOrDefault("maxSplitsByGroup") or {}
-        return own.get(group_name(group), self.getOrDefault("maxSplits"))
+        by_group = self.getOrDefault("maxSplitsByGroup") or {}
+        return by_group.get(group_name(group), self.getOrDefault("maxSplits"))
 
     def _largest(self) -> int | None:
-        most = self.getOrDefault("maxSplits")
-        own = (self.getOrDefault("maxSplitsByGroup") or {}).values()
-        return None if most is None else max([most, *own])
+        size = self.getOrDefault("maxSplits")
+        by_group = (self.getOrDefault("maxSplitsByGroup") or {}).values()
+        return None if size is None else max([size, *by_group])
 
     def _check_sizes(self, groups: tuple[Group, ...]) -> None:
         unknown = sorted(
@@ -98,8 +99,8 @@ class GFIGSEstimator(NestedSizes):
     # Saving
 
     def _parts(self) -> dict[str, Any]:
-        given = self.getOrDefault("membershipEstimator")
-        return {} if given is None else {"membershipEstimator": given}
+        estimator = self.getOrDefault("membershipEstimator")
+        return {} if estimator is None else {"membershipEstimator": estimator}
 
     def _set_parts(self, parts: dict[str, Any]) -> None:
         if parts:
@@ -112,6 +113,8 @@ class GFIGSRegressor(GFIGSEstimator):
 
     >>> GFIGSRegressor(featuresCols=["age", "dose"], labelCol="days", groupCol="site").fit(df)
     """
+
+    __module__ = "figs_spark"
 
     declared = (*REGRESSION, MEMBERSHIP_ESTIMATOR)
     _classification = False
@@ -127,6 +130,8 @@ class GFIGSClassifier(ThresholdParams, GFIGSEstimator):
     ...     membershipExcludeCols=["age"], classWeight="inverse",
     ... ).fit(df)
     """
+
+    __module__ = "figs_spark"
 
     declared = (*CLASSIFICATION, MEMBERSHIP_ESTIMATOR)
     _classification = True

@@ -1,15 +1,18 @@
-"""The groups of G-FIGS: which there are, whether each can be trained on, where a row belongs."""
+"""The groups of G-FIGS: which groups there are, whether each can be trained on, which a row has."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, DataType, IntegralType, StringType
 
 from figs_spark.dataframes.columns import column, field
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Group = str | int | bool
 
@@ -18,7 +21,7 @@ KINDS: dict[type[Any], type[DataType]] = {bool: BooleanType, int: IntegralType, 
 
 
 def check_group_column(dataset: DataFrame, name: str, group: Group | None = None) -> None:
-    """Text, integers or truth values; what they are in `group`, where it is given."""
+    """ValueError unless the column holds strings, integers or booleans; of the type of `group`."""
     kind = field(dataset, name, "groupCol").dataType
     if group is not None and not isinstance(kind, KINDS[type(group)]):
         raise ValueError(
@@ -27,38 +30,38 @@ def check_group_column(dataset: DataFrame, name: str, group: Group | None = None
         )
     if not isinstance(kind, tuple(KINDS.values())):
         raise ValueError(
-            f"Column '{name}' (groupCol) has type {kind.simpleString()}; text, an integer or a "
-            f"truth value is needed. Cast it, or cut numbers into bands."
+            f"Column '{name}' (groupCol) has type {kind.simpleString()}; a string, an integer or a "
+            f"boolean is needed. Cast it, or cut numbers into bands."
         )
 
 
 def read_groups(frame: DataFrame, name: str, aggregates: Sequence[Column] = ()) -> list[Row]:
-    """The groups in the column g, in order, with their rows and other aggregates."""
+    """The groups in the column g, in order, with the number of rows and the aggregates of each."""
     counted = frame.groupBy("g").agg(F.count(F.lit(1)).alias("rows"), *aggregates)
-    found = counted.limit(MAX_GROUPS + 2).collect()
-    if len(found) > MAX_GROUPS + 1:
+    groups = counted.limit(MAX_GROUPS + 2).collect()
+    if len(groups) > MAX_GROUPS + 1:
         count = frame.select(F.count_distinct("g")).collect()[0][0]
         raise ValueError(
             f"Column '{name}' (groupCol) has {count} values, and at most {MAX_GROUPS} groups are "
-            f"taken. Name a column that many rows share."
+            f"allowed. Use a column with fewer values."
         )
-    total = sum(row["rows"] for row in found)
-    missing = sum(row["rows"] for row in found if row["g"] is None)
+    total = sum(row["rows"] for row in groups)
+    missing = sum(row["rows"] for row in groups if row["g"] is None)
     if missing:
         raise ValueError(
-            f"Column '{name}' (groupCol) is null in {missing} of {total} rows. Fill it, with a "
-            f"group of its own perhaps, or drop these rows."
+            f"Column '{name}' (groupCol) is null in {missing} of {total} rows. Fill it, perhaps "
+            f"with a group of its own, or drop these rows."
         )
-    if len(found) == 1:
+    if len(groups) == 1:
         raise ValueError(
-            f"Column '{name}' (groupCol) has the single group {found[0]['g']!r} in all {total} "
-            f"rows. At least two are needed; for one population use FIGS itself."
+            f"Column '{name}' (groupCol) has the single group {groups[0]['g']!r} in all {total} "
+            f"rows. At least two are needed; for one population use FIGS."
         )
-    return sorted(found, key=lambda row: row["g"])
+    return sorted(groups, key=lambda row: row["g"])
 
 
 def class_counts() -> list[Column]:
-    """Aggregates that `check_classes` reads."""
+    """The aggregates that `check_classes` reads."""
     y = F.col("y")
     return [
         F.count(F.when(y == 0, 1)).alias("negatives"),
@@ -69,10 +72,10 @@ def class_counts() -> list[Column]:
 
 
 def check_classes(rows: Sequence[Row], name: str, label: str, classes: int) -> None:
-    """Every group has rows of both classes; of many classes, of two at least."""
+    """ValueError if a group has rows of one class only."""
     for row in rows:
         group = f"Group {row['g']!r} of column '{name}' (groupCol)"
-        remedy = "Join it with a similar group, or take more rows."
+        remedy = "Merge it with a similar group, or use more rows."
         if row["lowest"] != row["highest"]:
             continue
         if classes > 2:
@@ -87,11 +90,11 @@ def check_classes(rows: Sequence[Row], name: str, label: str, classes: int) -> N
         )
 
 
-def group_number(groups: Sequence[Group], given: Column) -> Column:
-    """The place of a group in the list as double, for a group that is in it."""
-    place = F.when(given == F.lit(groups[0]), 0.0)
+def group_number(groups: Sequence[Group], group_of_row: Column) -> Column:
+    """The place of the row's group in the list, as double."""
+    place = F.when(group_of_row == F.lit(groups[0]), 0.0)
     for k, group in enumerate(groups[1:], start=1):
-        place = place.when(given == F.lit(group), float(k))
+        place = place.when(group_of_row == F.lit(group), float(k))
     return place
 
 
@@ -101,26 +104,39 @@ def routed(
     choose: Callable[[Group], Column],
     otherwise: Column | None = None,
 ) -> Column:
-    """For each row what `choose` gives for its group; null, or `otherwise`, for other groups."""
-    given = column(name)
-    routes = F.when(given == F.lit(groups[0]), choose(groups[0]))
+    """What `choose` returns for the group of the row; null, or `otherwise`, for other groups."""
+    group_of_row = column(name)
+    routes = F.when(group_of_row == F.lit(groups[0]), choose(groups[0]))
     for group in groups[1:]:
-        routes = routes.when(given == F.lit(group), choose(group))
+        routes = routes.when(group_of_row == F.lit(group), choose(group))
     return routes if otherwise is None else routes.otherwise(otherwise)
 
 
+def rows_by_group(frame: pd.DataFrame, name: str, groups: Sequence[Group]) -> list[list[int]]:
+    """The positions of the rows of each group; ValueError if a row has another group."""
+    values = frame[name].tolist()
+    others = [value for value in values if value not in groups]
+    if others:
+        raise ValueError(
+            f"Column '{name}' (groupCol) has a group that the model does not have in {len(others)} "
+            f"of {len(values)} rows, such as {others[0]!r}; it has {list(groups)}. Repair or drop "
+            f"these rows."
+        )
+    return [[k for k, value in enumerate(values) if value == group] for group in groups]
+
+
 def refused(groups: Sequence[Group], name: str) -> Column:
-    """An error, when a row is scored."""
+    """An error when a row of another group is scored."""
     shown = ", ".join(repr(group) for group in groups[:8])
     more = f" and {len(groups) - 8} more" if len(groups) > 8 else ""
-    given = F.coalesce(column(name).cast("string"), F.lit("null"))
+    group = F.coalesce(column(name).cast("string"), F.lit("null"))
     remedy = (
         f", which no training row had: they had {shown}{more}. Repair or drop such rows, or set "
         f"unseenGroup to 'mixture'."
     )
-    return F.raise_error(F.concat(F.lit(f"Column '{name}' (groupCol) is "), given, F.lit(remedy)))
+    return F.raise_error(F.concat(F.lit(f"Column '{name}' (groupCol) is "), group, F.lit(remedy)))
 
 
 def group_name(group: Any) -> str:
-    """A group as the text that names it in maxSplitsByGroup, as JSON has it."""
+    """A group as text, for maxSplitsByGroup; a boolean as in JSON."""
     return str(group).lower() if isinstance(group, bool) else str(group)

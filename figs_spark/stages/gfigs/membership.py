@@ -1,4 +1,4 @@
-"""The classifier that estimates to which group a row belongs: fitting it, and its probabilities."""
+"""Membership: a classifier estimates the probability that a row belongs to each group."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from figs_spark.stages.gfigs.membership_columns import MembershipColumn, vector
 if TYPE_CHECKING:
     import pandas as pd
 
-# Columns that the classifier reads and writes.
+# The columns that the classifier reads and writes.
 VECTOR, GROUP, WEIGHT, FOLD = (
     f"figs_spark_membership_{name}" for name in ("features", "group", "weight", "fold")
 )
@@ -34,38 +34,43 @@ COLUMNS = {
     "rawPredictionCol": RAW,
     "predictionCol": PREDICTION,
 }
-REG_PARAM = 0.01  # on standardised slots: enough to bound what a rare category can say
+REG_PARAM = 0.01  # on standardised slots: enough to limit the effect of a rare category
 
 log = logging.getLogger("figs_spark")
 
 
 @dataclass(frozen=True)
 class Membership:
-    """A fitted classifier, the groups it tells apart, and the columns it tells them by."""
+    """A fitted classifier, the groups that it distinguishes, and the columns that it uses."""
+
+    __module__ = "figs_spark"
 
     groups: tuple[Group, ...]
     columns: tuple[MembershipColumn, ...]
     model: Any
 
     def with_probabilities(self, frame: DataFrame, cells: Sequence[Column], new: str) -> DataFrame:
-        """With the column `new`: the probability of each group, as array<double>."""
+        """Add the column `new`: the probability of each group, as array<double>."""
         return probabilities(self.model, frame.withColumn(VECTOR, vector(self.columns, cells)), new)
 
     def coefficients(self) -> pd.DataFrame | None:
-        """Log odds by feature, where the classifier is linear: a column per group, of two groups
-        for the second against the first."""
+        """The log odds of each group by feature, if the classifier is linear.
+
+        With two groups there is one column, for the second group against the first.
+        """
         import pandas as pd
 
-        found = _coefficients(self.model)
-        if found is None:
+        coefficients = _coefficients(self.model)
+        if coefficients is None:
             return None
         slots = [slot for column in self.columns for slot in column.slots]
-        groups = self.groups if len(found) > 1 else self.groups[1:]
+        groups = self.groups if len(coefficients) > 1 else self.groups[1:]
         index = pd.Index([*slots, "(intercept)"], name="feature")
-        return pd.DataFrame(found.T, index=index, columns=pd.Index(groups, dtype=object))
+        return pd.DataFrame(coefficients.T, index=index, columns=pd.Index(groups, dtype=object))
 
 
 def probabilities(model: Any, frame: DataFrame, new: str) -> DataFrame:
+    """Add the column `new`, the probability of each group, and drop the column VECTOR."""
     scored = model.transform(frame).withColumn(new, vector_to_array(F.col(PROBABILITY)))
     return scored.drop(VECTOR, PROBABILITY, RAW, PREDICTION)
 
@@ -76,32 +81,34 @@ def classifier_for(estimator: Any, groups: Sequence[Group], weighted: bool) -> A
         estimator = LogisticRegression(regParam=REG_PARAM)
     if isinstance(estimator, GBTClassifier) and len(groups) > 2:
         raise ValueError(
-            f"GBTClassifier (membershipEstimator) tells 2 groups apart, and there are "
-            f"{len(groups)}. Use RandomForestClassifier or LogisticRegression."
+            f"GBTClassifier (membershipEstimator) is for 2 groups, and there are {len(groups)}. "
+            f"Use RandomForestClassifier or LogisticRegression."
         )
     names = dict(COLUMNS)
     if weighted and estimator.hasParam("weightCol"):
         names["weightCol"] = WEIGHT
     elif weighted:
         log.warning(
-            "%s (membershipEstimator) takes no weights: weightCol counts in the models of the "
-            "groups only.",
+            "%s (membershipEstimator) takes no weights: weightCol is used only in the models of "
+            "the groups.",
             type(estimator).__name__,
         )
-    known = {estimator.getParam(n): v for n, v in names.items() if estimator.hasParam(n)}
-    return estimator.copy(known)
+    params = {estimator.getParam(n): v for n, v in names.items() if estimator.hasParam(n)}
+    return estimator.copy(params)
 
 
 def fit_classifier(classifier: Any, frame: DataFrame, groups: Sequence[Group]) -> Any:
-    """Fit on the columns VECTOR, GROUP and, where weighted, WEIGHT; raise or warn where the fit
-    cannot be trusted."""
+    """Fit on the columns VECTOR, GROUP and, if there is one, WEIGHT.
+
+    ValueError or a warning if the fit cannot be trusted.
+    """
     model = classifier.fit(frame)
     name = type(classifier).__name__
-    known = getattr(model, "numClasses", len(groups))
-    if known != len(groups):
+    classes = getattr(model, "numClasses", len(groups))
+    if classes != len(groups):
         raise ValueError(
-            f"{name} (membershipEstimator) found {known} groups where there are {len(groups)}. Use "
-            f"another classifier."
+            f"{name} (membershipEstimator) has {classes} classes, and there are {len(groups)} "
+            f"groups. Use another classifier."
         )
     coefficients = _coefficients(model)
     if coefficients is not None and not np.isfinite(coefficients).all():
@@ -123,7 +130,7 @@ def fit_classifier(classifier: Any, frame: DataFrame, groups: Sequence[Group]) -
 
 
 def _coefficients(model: Any) -> np.ndarray | None:
-    """(1 or groups, slots + 1), the intercept last."""
+    """Shape (1 or groups, slots + 1), the intercept last; None if the model is not linear."""
     matrix = getattr(model, "coefficientMatrix", None)
     if matrix is None:
         return None
@@ -136,12 +143,11 @@ def out_of_fold(
     """Each row with the probabilities of a classifier that was fitted on the other folds."""
     counts = frame.groupBy(FOLD, GROUP).count().collect()
     for k, group in enumerate(groups):
-        found = {row[FOLD] for row in counts if row[GROUP] == k}
-        if len(found) == 1:
+        folds_of_group = {row[FOLD] for row in counts if row[GROUP] == k}
+        if len(folds_of_group) == 1:
             raise ValueError(
-                f"Group {group!r} lies in one of the {folds} folds (membershipFolds): when that "
-                f"one is left out, no row of the group remains. Use another membershipFoldCol, or "
-                f"none."
+                f"Group {group!r} lies in one of the {folds} folds (membershipFolds): without this "
+                f"fold no row of the group is left. Use another membershipFoldCol, or none."
             )
     scored = []
     for fold in sorted({row[FOLD] for row in counts}):

@@ -1,9 +1,9 @@
-"""What tells the group of a row: membership columns as slots of a vector, built by Spark alone.
+"""The membership columns, from which the group of a row is estimated, as slots of a vector.
 
-Missing is a category of its own, because that a value was not taken tells the group too. A number
-has a slot with its value, the mean where it is missing, and a slot that says so where training rows
-lacked it; a truth value is the number 0 or 1. Text has a slot for each category and one for
-missing; a category that no training row had is 0 in all of them.
+A missing value is information about the group too, so it has a slot of its own. A number has a slot
+with its value (the mean if it is missing) and, if some training rows lack it, a slot that says
+whether it is missing; a boolean is the number 0 or 1. Text has a slot for each category and one for
+missing; a category that no training row had is 0 in all of them. Spark alone builds the vector.
 """
 
 from __future__ import annotations
@@ -23,81 +23,94 @@ from figs_spark.stages.base.inputs import Inputs
 from figs_spark.stages.gfigs.groups import Group
 
 MAX_CATEGORIES = 255
-NUMBER, CODE, TEXT = "number", "code", "text"  # a code is a number that names a category
+NUMBER, CODE, TEXT = "number", "code", "text"  # a code is a number that stands for a category
 
 log = logging.getLogger("figs_spark")
 
 
 @dataclass(frozen=True)
 class MembershipColumn:
-    """A column, or a value in the vector of features, and its slots."""
+    """A column, or one value of the vector of features, and its slots."""
 
     name: str
     kind: str
-    place: int | None = None  # in the vector of features, where it comes from there
+    place: int | None = None  # in the vector of features; None for a column
     fill: float = 0.0
     missing: bool = False
     categories: tuple[str, ...] = ()
 
     @property
     def slots(self) -> list[str]:
-        """What the numbers in the vector are called."""
-        own = (
-            [self.name] if self.kind == NUMBER else [f"{self.name} = {c}" for c in self.categories]
-        )
-        return [*own, f"{self.name} is missing"] if self.missing else own
+        """The names of the slots."""
+        names = [self.name]
+        if self.kind != NUMBER:
+            names = [f"{self.name} = {category}" for category in self.categories]
+        return [*names, f"{self.name} is missing"] if self.missing else names
 
-    def cells(self, given: Column) -> list[Column]:
-        value = self.value(given)
+    def slot_values(self, cell: Column) -> list[Column]:
+        """The values of the slots."""
+        value = self.value(cell)
         if self.kind == NUMBER:
-            found = [F.coalesce(value, F.lit(self.fill))]
+            values = [F.coalesce(value, F.lit(self.fill))]
         else:
-            found = [F.when(value == F.lit(c), 1.0).otherwise(0.0) for c in self.categories]
-        return [*found, F.when(value.isNull(), 1.0).otherwise(0.0)] if self.missing else found
+            values = [F.when(value == F.lit(c), 1.0).otherwise(0.0) for c in self.categories]
+        return [*values, F.when(value.isNull(), 1.0).otherwise(0.0)] if self.missing else values
 
-    def value(self, given: Column) -> Column:
-        """The cell as double or text; null where it is missing."""
+    def value(self, cell: Column) -> Column:
+        """The cell as double or text; null if it is missing."""
         if self.kind == TEXT:
-            return given
-        number = given.cast("double")
-        known = F.when(~F.isnan(number), number)
-        return known if self.kind == NUMBER else known.cast("string")
+            return cell
+        number = cell.cast("double")
+        not_nan = F.when(~F.isnan(number), number)
+        return not_nan if self.kind == NUMBER else not_nan.cast("string")
 
 
 def membership_columns(
     dataset: DataFrame, stage: Any, inputs: Inputs
 ) -> tuple[MembershipColumn, ...]:
-    """The columns that the Params name, checked against the schema; slots are yet to be found."""
+    """The columns that the Params name, checked against the schema; their slots come later."""
     get = stage.getOrDefault
     named, excluded = get("membershipFeaturesCols"), set(get("membershipExcludeCols") or ())
     if named is None:
-        known = [
-            MembershipColumn(f.name, CODE if f.categories == () else NUMBER, j)
-            for j, f in enumerate(inputs.features)
-        ]
-        if inputs.packed is None:
-            known = [_from_schema(dataset, c.name, c.kind == CODE) for c in known]
-        known = [c for c in known if c.name != get("groupCol")]
+        columns = [c for c in _features(dataset, inputs) if c.name != get("groupCol")]
     else:
-        for param in ("groupCol", "labelCol"):
-            if get(param) in named:
-                raise ValueError(
-                    f"membershipFeaturesCols names '{get(param)}', the {param} itself. Take it out."
-                )
-        known = [_from_schema(dataset, name) for name in dict.fromkeys(named)]
-    unknown = sorted(excluded - {c.name for c in known} - {get("groupCol")})
+        columns = _named(dataset, named, {param: get(param) for param in ("groupCol", "labelCol")})
+    names = [c.name for c in columns]
+    unknown = sorted(excluded - set(names) - {get("groupCol")})
     if unknown:
         raise ValueError(
-            f"membershipExcludeCols names {listed(unknown)}, which are not among the {len(known)} "
-            f"membership features {listed([c.name for c in known])}. Name these only."
+            f"membershipExcludeCols names {listed(unknown)}, which are not among the {len(names)} "
+            f"membership features {listed(names)}. Name these only."
         )
-    kept = tuple(c for c in known if c.name not in excluded)
+    kept = tuple(c for c in columns if c.name not in excluded)
     if not kept:
         raise ValueError(
-            "No column is left to tell the group by. Name some in membershipFeaturesCols, or fewer "
-            "in membershipExcludeCols."
+            "No column is left to estimate the group from. Name some in membershipFeaturesCols, or "
+            "fewer in membershipExcludeCols."
         )
     return kept
+
+
+def _features(dataset: DataFrame, inputs: Inputs) -> list[MembershipColumn]:
+    """The features as membership columns."""
+    if inputs.packed is None:
+        return [_from_schema(dataset, f.name, f.categories == ()) for f in inputs.features]
+    return [
+        MembershipColumn(f.name, CODE if f.categories == () else NUMBER, j)
+        for j, f in enumerate(inputs.features)
+    ]
+
+
+def _named(
+    dataset: DataFrame, names: Sequence[str], reserved: dict[str, str]
+) -> list[MembershipColumn]:
+    """The columns of these names; ValueError if one is the group or the label."""
+    for param, name in reserved.items():
+        if name in names:
+            raise ValueError(
+                f"membershipFeaturesCols names '{name}', the {param} itself. Remove it."
+            )
+    return [_from_schema(dataset, name) for name in dict.fromkeys(names)]
 
 
 def _from_schema(dataset: DataFrame, name: str, is_code: bool = False) -> MembershipColumn:
@@ -110,40 +123,41 @@ def _from_schema(dataset: DataFrame, name: str, is_code: bool = False) -> Member
         return MembershipColumn(name, NUMBER)
     raise ValueError(
         f"Column '{name}' (membershipFeaturesCols) has type {kind.simpleString()}; a number, a "
-        f"truth value or text is needed. Cast it, or leave it out."
+        f"boolean or a string is needed. Cast it, or leave it out."
     )
 
 
-def check_scoring_type(found: MembershipColumn, kind: DataType) -> None:
-    wanted = StringType if found.kind == TEXT else (NumericType, BooleanType)
-    if not isinstance(kind, wanted):
-        was = "text" if found.kind == TEXT else "numbers"
+def check_scoring_type(column: MembershipColumn, kind: DataType) -> None:
+    """ValueError if a column to score has another type than in training."""
+    needed = StringType if column.kind == TEXT else (NumericType, BooleanType)
+    if not isinstance(kind, needed):
+        trained_on = "strings" if column.kind == TEXT else "numbers"
         raise ValueError(
-            f"Column '{found.name}' (membershipFeaturesCols) has type {kind.simpleString()}, and "
-            f"the model was trained on {was}. Cast it."
+            f"Column '{column.name}' (membershipFeaturesCols) has type {kind.simpleString()}, and "
+            f"the model was trained on {trained_on}. Cast it."
         )
 
 
-# What the rows say
+# Statistics of the training rows
 
 
 def statistics(columns: Sequence[MembershipColumn], cells: Sequence[Column]) -> list[Column]:
-    """Aggregates, to be taken by group."""
-    found = []
+    """The aggregates by group that `with_slots` reads."""
+    aggregates = []
     for k, (column, cell) in enumerate(zip(columns, cells, strict=True)):
         value = column.value(cell)
-        found.append(F.count(F.when(value.isNull(), 1)).alias(f"missing_{k}"))
+        aggregates.append(F.count(F.when(value.isNull(), 1)).alias(f"missing_{k}"))
         if column.kind == NUMBER:
             infinite = F.abs(value) == float("inf")
-            found += [
+            aggregates += [
                 F.count(F.when(infinite, 1)).alias(f"infinite_{k}"),
                 F.min(value).alias(f"low_{k}"),
                 F.max(value).alias(f"high_{k}"),
                 F.sum(value).alias(f"sum_{k}"),
             ]
         else:
-            found.append(F.approx_count_distinct(value).alias(f"categories_{k}"))
-    return found
+            aggregates.append(F.approx_count_distinct(value).alias(f"categories_{k}"))
+    return aggregates
 
 
 def with_slots(
@@ -152,10 +166,10 @@ def with_slots(
     cells: Sequence[Column],
     groups: Sequence[Row],
 ) -> tuple[MembershipColumn, ...]:
-    """The columns with what the statistics by group say; warns where one gives the group away."""
+    """The columns with their slots, from the statistics; a warning if one defines the group."""
     rows = sum(row["rows"] for row in groups)
     sets = _category_sets(frame, columns, cells, groups)
-    found = []
+    complete = []
     for k, column in enumerate(columns):
         missing = sum(row[f"missing_{k}"] for row in groups)
         column = replace(column, missing=missing > 0)
@@ -164,13 +178,13 @@ def with_slots(
             spans = [None if row[f"low_{k}"] is None else _span(row, k) for row in groups]
             apart = _apart(spans, groups, k, lambda a, b: a[1] < b[0] or b[1] < a[0])
         else:
-            own = [sets[row["g"]].get(k, set()) for row in groups]
-            column = replace(column, categories=tuple(sorted(set().union(*own))))
-            apart = _apart([s or None for s in own], groups, k, lambda a, b: not a & b)
+            by_group = [sets[row["g"]].get(k, set()) for row in groups]
+            column = replace(column, categories=tuple(sorted(set().union(*by_group))))
+            apart = _apart([s or None for s in by_group], groups, k, lambda a, b: not a & b)
         if apart:
             _warn(column, apart)
-        found.append(column)
-    return tuple(found)
+        complete.append(column)
+    return tuple(complete)
 
 
 def _mean(
@@ -201,18 +215,18 @@ def _category_sets(
             _refuse(columns[k], f"about {most}")
     sets = [F.collect_set(columns[k].value(cells[k])).alias(str(k)) for k in text]
     rows = frame.groupBy("g").agg(*sets).collect()
-    found = {row["g"]: {k: set(row[str(k)]) for k in text} for row in rows}
+    by_group = {row["g"]: {k: set(row[str(k)]) for k in text} for row in rows}
     for k in text:
-        count = len(set().union(*(own[k] for own in found.values())))
+        count = len(set().union(*(of_group[k] for of_group in by_group.values())))
         if count > MAX_CATEGORIES:
             _refuse(columns[k], str(count))
-    return found
+    return by_group
 
 
 def _refuse(column: MembershipColumn, count: str) -> None:
     raise ValueError(
         f"Column '{column.name}' (membershipFeaturesCols) has {count} categories, and at most "
-        f"{MAX_CATEGORIES} are taken. Group them, or put it in membershipExcludeCols."
+        f"{MAX_CATEGORIES} are allowed. Merge some, or put it in membershipExcludeCols."
     )
 
 
@@ -221,7 +235,7 @@ def _span(row: Row, k: int) -> tuple[float, float]:
 
 
 def _apart(values: Sequence[Any], groups: Sequence[Row], k: int, disjoint: Any) -> list[Group]:
-    """The groups that share nothing with any other, not even missing values."""
+    """The groups that share no value with any other group, not even missing."""
 
     def separate(a: int, b: int) -> bool:
         if groups[a][f"missing_{k}"] and groups[b][f"missing_{k}"]:
@@ -235,8 +249,8 @@ def _apart(values: Sequence[Any], groups: Sequence[Row], k: int, disjoint: Any) 
 def _warn(column: MembershipColumn, groups: Sequence[Group]) -> None:
     shown = "the groups" if len(groups) > 1 else f"the group {groups[0]!r} from the others"
     log.warning(
-        "Column '%s' (membershipFeaturesCols) separates %s perfectly: with it each group learns "
-        "from few rows but its own. Put it in membershipExcludeCols.",
+        "Column '%s' (membershipFeaturesCols) separates %s perfectly: with it a group learns "
+        "almost only from its own rows. Put it in membershipExcludeCols.",
         column.name,
         shown,
     )
@@ -246,17 +260,19 @@ def _warn(column: MembershipColumn, groups: Sequence[Group]) -> None:
 
 
 def vector(columns: Sequence[MembershipColumn], cells: Sequence[Column]) -> Column:
+    """All slots of all columns, as one vector."""
     pairs = zip(columns, cells, strict=True)
-    return array_to_vector(
-        F.array(*[cell for column, given in pairs for cell in column.cells(given)])
-    )
+    slots = [value for column, cell in pairs for value in column.slot_values(cell)]
+    return array_to_vector(F.array(*slots))
 
 
 def to_list(columns: Sequence[MembershipColumn]) -> list[dict[str, Any]]:
+    """The columns as JSON."""
     return [asdict(column) for column in columns]
 
 
 def from_list(saved: Any, source: str) -> tuple[MembershipColumn, ...]:
+    """The columns from the JSON that `to_list` made."""
     try:
         return tuple(
             MembershipColumn(**{**entry, "categories": tuple(entry["categories"])})

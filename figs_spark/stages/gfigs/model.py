@@ -1,8 +1,9 @@
-"""A fitted G-FIGS: one FIGS per group, a row is scored by that of its group."""
+"""A fitted G-FIGS: one FIGS model per group. The model of its group scores a row."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,14 @@ from figs_spark.stages.base.inputs import packed_column, with_scoring_array
 from figs_spark.stages.base.model import FittedModel
 from figs_spark.stages.base.outputs import ClassificationOutputs, RegressionOutputs
 from figs_spark.stages.figs import FIGSClassificationModel, FIGSModel, FIGSRegressionModel
-from figs_spark.stages.gfigs.groups import KINDS, Group, check_group_column, refused, routed
+from figs_spark.stages.gfigs.groups import (
+    KINDS,
+    Group,
+    check_group_column,
+    refused,
+    routed,
+    rows_by_group,
+)
 from figs_spark.stages.gfigs.membership import Membership
 from figs_spark.stages.gfigs.membership_columns import check_scoring_type, from_list, to_list
 from figs_spark.stages.gfigs.params import CLASSIFICATION, MIXTURE, POOLED, REGRESSION
@@ -27,10 +35,11 @@ from figs_spark.treesum.text import describe_each, rules
 
 if TYPE_CHECKING:
     import pandas as pd
+    from typing_extensions import Self
 
 
 class GroupedModel(FittedModel):
-    """One FIGS per group."""
+    """A fitted G-FIGS, for a numeric outcome or for classes."""
 
     _figs_class: type[FIGSModel]
 
@@ -40,7 +49,7 @@ class GroupedModel(FittedModel):
         self._effective: dict[Group, float] = {}
         self._membership: Membership | None = None
 
-    # What is in it
+    # Contents
 
     @property
     def groups(self) -> tuple[Group, ...]:
@@ -49,38 +58,42 @@ class GroupedModel(FittedModel):
 
     @property
     def models(self) -> dict[Group, Any]:
-        """The FIGS model of each group, with the Params of this one."""
+        """The FIGS model of each group, with the Params of this model."""
         return {group: self._model_of(k, group) for k, group in enumerate(self._sums)}
 
     @property
     def membershipModel(self) -> Any:
-        """The classifier of groups; None where none was fitted."""
+        """The classifier of groups; None if none was fitted."""
         return None if self._membership is None else self._membership.model
 
     @property
     def membershipCoefficients(self) -> pd.DataFrame | None:
-        """Log odds of the groups by feature name, of a linear membershipModel; else None.
+        """The log odds of each group by feature, if the membershipModel is linear; else None.
 
-        A column per group; of two groups one, for the second against the first.
+        With two groups there is one column, for the second group against the first.
         """
         return None if self._membership is None else self._membership.coefficients()
 
     @property
     def effectiveSampleSizes(self) -> dict[Group, float]:
-        """How many rows of equal weight say as much as the weighted rows of a group, by Kish:
-        (sum w)^2 / sum w^2."""
+        """The effective sample size of each group, by Kish: (sum w)^2 / sum w^2.
+
+        So many rows of equal weight are as informative as the weighted rows of the group.
+        """
         return dict(self._effective)
 
-    def truncate(self, k: Any) -> Any:
-        """Every group's model as it was after its first k splits; or {group: k}, where a group
-        that is not named stays as it is."""
+    def truncate(self, k: int | Mapping[Group, int]) -> Self:
+        """The model of each group as it was after its first k splits.
+
+        With {group: k} the groups have different sizes; a group that is not named stays as it is.
+        """
         smaller = self.copy()
         sizes = dict(k) if isinstance(k, Mapping) else dict.fromkeys(self._sums, k)
         for group in sizes:
             self._check_group(group)
         smaller._sums = {
-            group: found.truncate(sizes[group]) if group in sizes else found
-            for group, found in self._sums.items()
+            group: tree_sum.truncate(sizes[group]) if group in sizes else tree_sum
+            for group, tree_sum in self._sums.items()
         }
         return smaller
 
@@ -90,6 +103,10 @@ class GroupedModel(FittedModel):
         model.treeSum = self._sums[group]
         model._classes, model._class_names = self._classes, self._class_names
         return model
+
+    def _model_for(self, group: Group) -> Any:
+        self._check_group(group)
+        return self._model_of(self.groups.index(group), group)
 
     def _check_group(self, group: Any) -> None:
         if group not in self._sums:
@@ -118,19 +135,20 @@ class GroupedModel(FittedModel):
         """One row per leaf: group, tree, leaf, path as text, value, rows, weight."""
         import pandas as pd
 
-        tables = [rules(own, self._output_names()) for own in self._sums.values()]
-        for group, table in zip(self._sums, tables, strict=True):
-            table.insert(0, "group", pd.Series([group] * len(table), dtype=object))
-        return pd.concat(tables, ignore_index=True)
+        parts = [rules(tree_sum, self._output_names()) for tree_sum in self._sums.values()]
+        for group, part in zip(self._sums, parts, strict=True):
+            part.insert(0, "group", pd.Series([group] * len(part), dtype=object))
+        return pd.concat(parts, ignore_index=True)
 
     def _drawings(self, width: float) -> list[Drawing]:
         parts = self._parts_by_heading().items()
-        return [draw_model(own, self._labels(), width, heading) for heading, own in parts]
+        return [draw_model(tree_sum, self._labels(), width, heading) for heading, tree_sum in parts]
 
     def _drawing(self, width: float) -> Drawing:
         return stacked(self._subject(), self._drawings(width))
 
     def _repr_html_(self) -> str:
+        """In a notebook: one picture for each group."""
         return to_html(*self._drawings(WIDTH))
 
     # Scoring
@@ -141,11 +159,11 @@ class GroupedModel(FittedModel):
 
     @property
     def _used(self) -> set[int]:
-        return {split.feature for found in self._sums.values() for split in found.splits}
+        return {split.feature for tree_sum in self._sums.values() for split in tree_sum.splits}
 
     @property
     def _shares(self) -> str:
-        """The column with the probability of each group, while rows are scored."""
+        """The name of the column with the probability of each group; it exists during scoring."""
         return f"{self.uid}_shares"
 
     def _transform(self, dataset: DataFrame) -> DataFrame:
@@ -155,25 +173,27 @@ class GroupedModel(FittedModel):
         return super()._transform(dataset).drop(self._shares)
 
     def _with_shares(self, dataset: DataFrame) -> DataFrame:
-        if name := self.getOrDefault("membershipProbabilityCol"):
-            given = field(dataset, name, "membershipProbabilityCol")
-            return dataset.withColumn(
-                self._shares, packed_column(given, "membershipProbabilityCol")
-            )
+        """Add the probability of each group: from a column, or from the membership model."""
+        param = "membershipProbabilityCol"
+        if name := self.getOrDefault(param):
+            shares = packed_column(field(dataset, name, param), param)
+            return dataset.withColumn(self._shares, shares)
         if self._membership is None:
             raise ValueError(
                 "unseenGroup is 'mixture', and the model has no membershipModel. Fit it with "
                 "weighting 'membership', or with unseenGroup 'mixture' from the start."
             )
         packed, cells = f"{self.uid}_packed", []
-        if any(known.place is not None for known in self._membership.columns):
-            source = self.getOrDefault("featuresCol")
-            dataset = with_scoring_array(dataset, source, self.numFeatures, packed)
-        for known in self._membership.columns:
-            if known.place is None:
-                found = field(dataset, known.name, "membershipFeaturesCols")
-                check_scoring_type(known, found.dataType)
-            cells.append(column(known.name) if known.place is None else column(packed)[known.place])
+        if any(source.place is not None for source in self._membership.columns):
+            name = self.getOrDefault("featuresCol")
+            dataset = with_scoring_array(dataset, name, self.numFeatures, packed)
+        for source in self._membership.columns:
+            if source.place is None:
+                kind = field(dataset, source.name, "membershipFeaturesCols").dataType
+                check_scoring_type(source, kind)
+                cells.append(column(source.name))
+            else:
+                cells.append(column(packed)[source.place])
         return self._membership.with_probabilities(dataset, cells, self._shares).drop(packed)
 
     def _score_array(self, features: Sequence[Column]) -> Column:
@@ -186,12 +206,12 @@ class GroupedModel(FittedModel):
         return routed(self.groups, name, scores.__getitem__, other)
 
     def _mixture(self, scores: Sequence[Column]) -> Column:
-        """The mean of what the models predict, weighted by the probabilities of their groups."""
+        """The mean of the models' predictions, weighted by the probabilities of their groups."""
         outputs = self._target.outputs
         predicted = []
         for score in scores:
-            found = self._predicted([score[c] for c in range(outputs)])
-            predicted.append(found[-1:] if self._classes == 2 else found)
+            values = self._predicted([score[c] for c in range(outputs)])
+            predicted.append(values[-1:] if self._classes == 2 else values)
         shares = [F.get(column(self._shares), F.lit(k)) for k in range(len(scores))]
         total = sum(shares[1:], start=shares[0])
         pairs = list(zip(shares, predicted, strict=True))
@@ -204,32 +224,43 @@ class GroupedModel(FittedModel):
             f"A row of an unseen group in column '{self.getOrDefault('groupCol')}' (groupCol) has "
             f"no membership probabilities. Give it finite membership features."
         )
-        known = total.isNotNull() & (total > 0) & ~F.isnan(total)
-        return F.when(known, F.array(*means)).otherwise(F.raise_error(message))
+        valid = total.isNotNull() & (total > 0) & ~F.isnan(total)
+        return F.when(valid, F.array(*means)).otherwise(F.raise_error(message))
 
     def _details(self, features: Sequence[Column]) -> dict[str, Column]:
-        """The optional outputs, by the model of the group; null where there is no such group."""
+        """The optional outputs, from the model of the row's group; null for an unseen group."""
         name, by_output = self.getOrDefault("groupCol"), dict[str, dict[Group, Column]]()
         for group, model in self.models.items():
-            for output, found in model._details(features).items():
-                by_output.setdefault(output, {})[group] = found
+            for output, expression in model._details(features).items():
+                by_output.setdefault(output, {})[group] = expression
         return {
-            output: routed(self.groups, name, found.__getitem__)
-            for output, found in by_output.items()
+            output: routed(self.groups, name, by_group.__getitem__)
+            for output, by_group in by_output.items()
         }
 
     def _raw_scores(self, values: Any) -> np.ndarray:
-        raise TypeError("A row alone does not say its group. Use predict(values, group).")
+        """The scores of the rows of a table, each from the model of its group."""
+        name = self.getOrDefault("groupCol")
+        if name not in getattr(values, "columns", ()):
+            raise ValueError(
+                f"The groups of the rows are not given. Use predict(values, group), or a pandas "
+                f"DataFrame with the column '{name}' (groupCol)."
+            )
+        scores = np.empty((len(values), self._target.outputs))
+        places = rows_by_group(values, name, self.groups)
+        for tree_sum, of_group in zip(self._sums.values(), places, strict=True):
+            scores[of_group] = tree_sum.predict(values.iloc[of_group])
+        return scores
 
     # Saving
 
     def _contents(self) -> dict[str, Any]:
-        known = self._membership
+        membership = self._membership
         return {
             "groups": list(self._sums),
-            "models": [to_dict(found) for found in self._sums.values()],
+            "models": [to_dict(tree_sum) for tree_sum in self._sums.values()],
             "effectiveSampleSizes": list(self._effective.values()),
-            "membershipColumns": None if known is None else to_list(known.columns),
+            "membershipColumns": None if membership is None else to_list(membership.columns),
             **self._class_contents(),
         }
 
@@ -240,7 +271,7 @@ class GroupedModel(FittedModel):
             raise ValueError(f"{source} is damaged: groups, models and sizes do not match.")
         if any(type(group) not in KINDS for group in groups):
             raise ValueError(f"{source} is damaged: the groups are {groups}.")
-        sums = [from_dict(found, source) for found in models]
+        sums = [from_dict(model, source) for model in models]
         self._sums = dict(zip(groups, sums))
         self._effective = dict(zip(groups, sizes))
         self._set_classes(contents, sums[0].outputs, source)
@@ -253,37 +284,49 @@ class GroupedModel(FittedModel):
 
     def _set_parts(self, parts: dict[str, Any]) -> None:
         if self._membership is not None:
-            known = self._membership
-            self._membership = Membership(known.groups, known.columns, parts["membershipModel"])
+            self._membership = replace(self._membership, model=parts["membershipModel"])
 
 
 class GFIGSRegressionModel(RegressionOutputs, GroupedModel):
     """A fitted G-FIGS for a numeric outcome."""
 
+    __module__ = "figs_spark"
+
     declared = REGRESSION
     _figs_class = FIGSRegressionModel
 
-    def predict(self, values: Any, group: Group) -> Any:  # type: ignore[override]
-        """Predictions for rows of one group without Spark: an array, for one row a number."""
-        self._check_group(group)
-        return self.models[group].predict(values)
+    def predict(self, values: Any, group: Group | None = None) -> Any:
+        """Predictions without Spark: for a table an array, for one row a number.
+
+        `group` is the group of all rows. Without it, `values` is a pandas DataFrame with the group
+        of each row in the column `groupCol`.
+        """
+        if group is None:
+            return super().predict(values)
+        return self._model_for(group).predict(values)
 
 
 class GFIGSClassificationModel(ClassificationOutputs, GroupedModel):
     """A fitted G-FIGS for classes."""
 
+    __module__ = "figs_spark"
+
     declared = CLASSIFICATION
     _figs_class = FIGSClassificationModel
 
-    def predict(self, values: Any, group: Group) -> Any:  # type: ignore[override]
-        """Predicted classes for rows of one group without Spark."""
-        self._check_group(group)
-        return self.models[group].predict(values)
+    def predict(self, values: Any, group: Group | None = None) -> Any:
+        """Predicted classes without Spark: for a table an array, for one row a number.
 
-    def predictProbability(  # type: ignore[override]
-        self, values: Any, group: Group
-    ) -> np.ndarray:
-        """Probabilities for rows of one group without Spark, shape (rows, classes)."""
-        self._check_group(group)
-        found: np.ndarray = self.models[group].predictProbability(values)
-        return found
+        `group` is the group of all rows. Without it, `values` is a pandas DataFrame with the group
+        of each row in the column `groupCol`.
+        """
+        if group is None:
+            return super().predict(values)
+        return self._model_for(group).predict(values)
+
+    def predictProbability(self, values: Any, group: Group | None = None) -> np.ndarray:
+        """Probabilities without Spark, shape (rows, classes); `group` as in `predict`."""
+        if group is None:
+            return super().predictProbability(values)
+        probabilities: np.ndarray = self._model_for(group).predictProbability(values)
+        return probabilities

@@ -1,4 +1,4 @@
-"""G-FIGS beside what it is made of: pooled and separate models, and CART in place of FIGS."""
+"""Compares G-FIGS with its simpler variants: pooled and separate models, and CART for FIGS."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from figs_spark.stages.gfigs.params import MEMBERSHIP, MIXTURE, POOLED, SEPARATE
 if TYPE_CHECKING:
     import pandas as pd
 
-# The weighting of each, and whether it is a single tree.
+# The weighting of each variant, and whether it is a single tree.
 VARIANTS = {
     "CART": (POOLED, True),
     "CART-SEP": (SEPARATE, True),
@@ -32,14 +32,16 @@ VARIANTS = {
 
 @dataclass(frozen=True)
 class VariantComparison:
-    """The metric by variant, for all rows ("all") and by group; and the models."""
+    """`table` has the metric by variant, for all rows ("all") and by group; `models` the models."""
+
+    __module__ = "figs_spark"
 
     table: pd.DataFrame
     models: dict[str, Any]
 
 
 def variants(estimator: GFIGSEstimator) -> dict[str, GFIGSEstimator]:
-    """The six as estimators, with all other Params of this one."""
+    """The six variants as estimators; all other Params are those of this estimator."""
     trees = estimator.getOrDefault("maxTrees")
     sums = None if trees == 1 else trees
     return {
@@ -54,39 +56,41 @@ def compare_variants(
     test: DataFrame,
     evaluator: Evaluator | None = None,
 ) -> VariantComparison:
-    """Fit the six variants on the same rows with the same membership, and judge them.
+    """Fit the six variants on the same rows with the same membership, and evaluate them.
 
-    The evaluator is by default the area under the ROC curve, for a numeric outcome the root of the
-    mean squared error. All have the same maxSplits.
+    The default evaluator is the area under the ROC curve or, for a numeric outcome, the root mean
+    squared error. All variants have the same maxSplits.
     """
     import pandas as pd
 
-    judge = evaluator or _evaluator(estimator)
+    evaluator = evaluator or _default_evaluator(estimator)
     name = estimator.getOrDefault("groupCol")
     prepared = estimator.copy()._set(weighting=MEMBERSHIP)._prepare(train)
-    models, table = {}, {}
-    for variant, own in variants(estimator).items():
-        needed = own.getOrDefault("unseenGroup") == MIXTURE
-        unneeded = own.getOrDefault("weighting") != MEMBERSHIP and not needed
-        rows = replace(prepared, membership=None) if unneeded else prepared
-        model = models[variant] = own._model(rows, own._grow_prepared(rows))
-        table[variant] = _judged(judge, model.transform(test), name, rows.groups)
+    models, metrics = {}, {}
+    for variant, of_variant in variants(estimator).items():
+        by_membership = of_variant.getOrDefault("weighting") == MEMBERSHIP
+        mixes = of_variant.getOrDefault("unseenGroup") == MIXTURE
+        rows = prepared if by_membership or mixes else replace(prepared, membership=None)
+        model = models[variant] = of_variant._model(rows, of_variant._grow_prepared(rows))
+        metrics[variant] = _metrics(evaluator, model.transform(test), name, rows.groups)
     columns = pd.Index(["all", *prepared.groups], dtype=object, name=name)
-    found = pd.DataFrame.from_dict(table, orient="index", columns=columns)
-    return VariantComparison(found.rename_axis("variant"), models)
+    table = pd.DataFrame.from_dict(metrics, orient="index", columns=columns)
+    return VariantComparison(table.rename_axis("variant"), models)
 
 
-def _judged(judge: Evaluator, scored: DataFrame, name: str, groups: Sequence[Any]) -> list[float]:
+def _metrics(
+    evaluator: Evaluator, scored: DataFrame, name: str, groups: Sequence[Any]
+) -> list[float]:
     """The metric of all rows, and of each group."""
-    if isinstance(judge, SensitivitySpecificityEvaluator):
-        (_, overall), *others = judge.evaluateByGroup(scored, name)
-        found = dict(others)
-        return [overall, *(found.get(group, math.nan) for group in groups)]
-    own = [scored.where(column(name) == F.lit(group)) for group in groups]
-    return [judge.evaluate(rows) for rows in (scored, *own)]
+    if isinstance(evaluator, SensitivitySpecificityEvaluator):
+        (_, overall), *others = evaluator.evaluateByGroup(scored, name)
+        by_group = dict(others)
+        return [overall, *(by_group.get(group, math.nan) for group in groups)]
+    parts = [scored.where(column(name) == F.lit(group)) for group in groups]
+    return [evaluator.evaluate(rows) for rows in (scored, *parts)]
 
 
-def _evaluator(estimator: GFIGSEstimator) -> Evaluator:
+def _default_evaluator(estimator: GFIGSEstimator) -> Evaluator:
     label = estimator.getOrDefault("labelCol")
     if not estimator._classification:
         return RegressionEvaluator(

@@ -1,4 +1,4 @@
-"""From a DataFrame to the weights of G-FIGS: the groups, membership, a weight per row and group."""
+"""Makes the weights of G-FIGS from a DataFrame: groups, membership, a weight per row and group."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ from figs_spark.stages.gfigs.membership_columns import (
 )
 from figs_spark.stages.gfigs.params import MEMBERSHIP, MIXTURE, POOLED, SEPARATE
 
-GIVEN = "membershipProbabilityCol"
+PROBABILITY_PARAM = "membershipProbabilityCol"
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """Rows to train on, their groups, and how likely each row belongs to each.
+    """Rows to train on, their groups, and the probability that a row belongs to each.
 
-    `frame` has the columns of the engine's table, GROUP (the number of the group) and, where
-    membership is known or estimated, p (array<double>, one probability per group).
+    `frame` has the columns of the engine's table, GROUP (the number of the group) and, if
+    membership is estimated or in a column, p (array<double>, one probability per group).
     """
 
     checked: Checked
@@ -59,13 +59,13 @@ class Prepared:
 
 
 def prepare(
-    dataset: DataFrame, stage: Any, classification: bool, known: Membership | None = None
+    dataset: DataFrame, stage: Any, classification: bool, membership: Membership | None = None
 ) -> Prepared:
-    """Check the rows, then estimate membership where it is needed, unless it is `known`."""
+    """Check the rows; then estimate membership if it is needed, unless `membership` is given."""
     get = stage.getOrDefault
     name = get("groupCol")
     check_group_column(dataset, name)
-    columns = _estimated_from(dataset, stage, known)
+    columns = _estimated_from(dataset, stage, membership)
     checked = check(dataset, stage, classification, **_extra(dataset, stage, columns))
     frame = checked.table.frame
     cells = _cells(columns)
@@ -76,24 +76,24 @@ def prepare(
         check_classes(rows, name, get("labelCol"), classes)
     groups = tuple(row["g"] for row in rows)
     frame = frame.withColumn(GROUP, group_number(groups, F.col("g")))
-    if known is not None:
-        _check_same(groups, known.groups, name)
-        frame = known.with_probabilities(frame, cells, "p")
-        return Prepared(checked, frame, groups, known)
+    if membership is not None:
+        _check_same(groups, membership.groups, name)
+        frame = membership.with_probabilities(frame, cells, "p")
+        return Prepared(checked, frame, groups, membership)
     if not columns:
         return Prepared(checked, frame, groups, None)
     return _estimate(stage, checked, frame, with_slots(frame, columns, cells, rows), cells, rows)
 
 
 def _estimated_from(
-    dataset: DataFrame, stage: Any, known: Membership | None
+    dataset: DataFrame, stage: Any, membership: Membership | None
 ) -> tuple[MembershipColumn, ...]:
-    """The columns that membership is estimated from; none where it is not needed, or given."""
+    """The columns to estimate membership from; none if it is not needed, or in a column."""
     get = stage.getOrDefault
-    if known is not None:
-        return known.columns
+    if membership is not None:
+        return membership.columns
     needed = get("weighting") == MEMBERSHIP or get("unseenGroup") == MIXTURE
-    if not needed or get(GIVEN):
+    if not needed or get(PROBABILITY_PARAM):
         return ()
     return membership_columns(dataset, stage, read_inputs(dataset, stage))
 
@@ -101,35 +101,36 @@ def _estimated_from(
 def _extra(
     dataset: DataFrame, stage: Any, columns: Sequence[MembershipColumn]
 ) -> dict[str, Column]:
-    """The columns that go beside features, label and weight."""
+    """The columns that the table has besides features, label and weight."""
     get = stage.getOrDefault
-    found = {"g": column(get("groupCol"))}
-    if get(GIVEN):
-        found["p"] = packed_column(field(dataset, get(GIVEN), GIVEN), GIVEN)
+    extra = {"g": column(get("groupCol"))}
+    if name := get(PROBABILITY_PARAM):
+        extra["p"] = packed_column(field(dataset, name, PROBABILITY_PARAM), PROBABILITY_PARAM)
     if get("weightCol") and columns:
-        found[WEIGHT] = column(get("weightCol")).cast("double")
+        extra[WEIGHT] = column(get("weightCol")).cast("double")
     if (name := get("membershipFoldCol")) and columns:
         field(dataset, name, "membershipFoldCol")
-        found[FOLD] = F.xxhash64(column(name))
-    for k, wanted in enumerate(columns):
-        if wanted.place is None:
-            found[f"m{k}"] = column(wanted.name)
-    return found
+        extra[FOLD] = F.xxhash64(column(name))
+    for k, source in enumerate(columns):
+        if source.place is None:
+            extra[f"m{k}"] = column(source.name)
+    return extra
 
 
 def _cells(columns: Sequence[MembershipColumn]) -> list[Column]:
+    """The membership columns in the engine's table."""
     return [
-        F.col(f"m{k}") if wanted.place is None else F.col("x")[wanted.place]
-        for k, wanted in enumerate(columns)
+        F.col(f"m{k}") if source.place is None else F.col("x")[source.place]
+        for k, source in enumerate(columns)
     ]
 
 
-def _check_same(groups: Sequence[Group], known: Sequence[Group], name: str) -> None:
-    other = sorted(set(groups) ^ set(known))
-    if other:
+def _check_same(groups: Sequence[Group], of_membership: Sequence[Group], name: str) -> None:
+    different = sorted(set(groups) ^ set(of_membership))
+    if different:
         raise ValueError(
-            f"Column '{name}' (groupCol) has the group {other[0]!r} in one of two DataFrames only. "
-            f"Both need rows of every group."
+            f"Column '{name}' (groupCol) has the group {different[0]!r} in only one of two "
+            f"DataFrames. Both need rows of every group."
         )
 
 
@@ -141,6 +142,7 @@ def _estimate(
     cells: Sequence[Column],
     rows: Sequence[Row],
 ) -> Prepared:
+    """Fit the classifier of groups, and add its probabilities to the rows."""
     get, groups = stage.getOrDefault, tuple(row["g"] for row in rows)
     weighted, folds = WEIGHT in frame.columns, get("membershipFolds")
     classifier = classifier_for(get("membershipEstimator"), groups, weighted)
@@ -159,37 +161,38 @@ def _estimate(
 
 
 def weighted_table(prepared: Prepared, stage: Any) -> tuple[Table, list[float]]:
-    """What the engine trains on, and the effective number of rows of each group's weights."""
+    """The table that the engine trains on, and the effective sample size of each group."""
     frame, table, count = prepared.frame, prepared.checked.table, len(prepared.groups)
-    own = F.col("w") if table.weighted else F.lit(1.0)
+    weight = F.col("w") if table.weighted else F.lit(1.0)
     weighting = stage.getOrDefault("weighting")
     if weighting == POOLED:
-        sums = _sums(frame, [own])
+        sums = _sums(frame, [weight])
         names = [name for name in ("x", "y", "w") if name in frame.columns]
         return replace(table, frame=frame.select(*names)), _effective(sums, [None] * count)
     if weighting == SEPARATE:
-        shares = [F.when(F.col(GROUP) == k, own).otherwise(0.0) for k in range(count)]
+        shares = [F.when(F.col(GROUP) == k, weight).otherwise(0.0) for k in range(count)]
         weights, bad = F.array(*shares), F.lit(False)
     else:
-        shares = [F.get("p", F.lit(k)) * own for k in range(count)]
-        weights, bad = F.transform("p", lambda p: p * own), _bad(count)
+        shares = [F.get("p", F.lit(k)) * weight for k in range(count)]
+        weights, bad = F.transform("p", lambda p: p * weight), _bad(count)
     sums = _sums(frame, shares, bad)
     _check_sums(sums, prepared, stage)
     weighted = frame.select("x", "y", weights.alias("w"))
-    found = replace(table, frame=weighted, mergeable=False, weights=count)
-    return found, _effective(sums, range(count))
+    table = replace(table, frame=weighted, mergeable=False, weights=count)
+    return table, _effective(sums, range(count))
 
 
 def _sums(frame: DataFrame, shares: Sequence[Column], bad: Column | None = None) -> Row:
-    wrong = F.lit(False) if bad is None else bad
-    sums = [F.count(F.when(wrong, 1)).alias("bad"), F.count(F.lit(1)).alias("rows")]
+    """The sum of the weights of each group, and of their squares; and the count of bad rows."""
+    is_bad = F.lit(False) if bad is None else bad
+    sums = [F.count(F.when(is_bad, 1)).alias("bad"), F.count(F.lit(1)).alias("rows")]
     for k, share in enumerate(shares):
         sums += [F.sum(share).alias(f"sum_{k}"), F.sum(share * share).alias(f"squares_{k}")]
     return frame.agg(*sums).collect()[0]
 
 
 def _bad(groups: int) -> Column:
-    """Whether the probabilities of a row are none."""
+    """Whether a row does not have one probability for each group."""
     p = F.col("p")
     wrong = F.exists(p, lambda v: v.isNull() | F.isnan(v) | (v < 0) | (v > 1 + 1e-9))
     return p.isNull() | (F.size(p) != groups) | wrong
@@ -197,11 +200,12 @@ def _bad(groups: int) -> Column:
 
 def _check_sums(sums: Row, prepared: Prepared, stage: Any) -> None:
     get = stage.getOrDefault
-    count, source = len(prepared.groups), f"Column '{get(GIVEN)}' ({GIVEN})"
-    if sums["bad"] and get(GIVEN):
+    name = get(PROBABILITY_PARAM)
+    if sums["bad"] and name:
         raise ValueError(
-            f"{source} does not have {count} numbers from 0 to 1, one per group, in {sums['bad']} "
-            f"of {sums['rows']} rows. Repair these rows."
+            f"Column '{name}' ({PROBABILITY_PARAM}) does not have {len(prepared.groups)} numbers "
+            f"from 0 to 1, one per group, in {sums['bad']} of {sums['rows']} rows. Repair these "
+            f"rows."
         )
     if sums["bad"]:
         raise ValueError(
@@ -217,5 +221,5 @@ def _check_sums(sums: Row, prepared: Prepared, stage: Any) -> None:
 
 
 def _effective(sums: Row, members: Sequence[int | None]) -> list[float]:
-    """(sum w)^2 / sum w^2 of each; None is the one model for all groups."""
+    """(sum w)^2 / sum w^2 of each member; None stands for the one model of all groups."""
     return [sums[f"sum_{k or 0}"] ** 2 / sums[f"squares_{k or 0}"] for k in members]

@@ -1,1 +1,1 @@
-"""The Params: each is declared once, and stages list those they have."""
+"""Internal: the Params. Each is declared once; a stage lists the Params that it has."""

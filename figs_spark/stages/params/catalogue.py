@@ -1,4 +1,4 @@
-"""The Params of FIGS and Bagging-FIGS: each is declared once, and a family is composed of them."""
+"""The Params of FIGS and Bagging-FIGS. Each is declared once; a family of stages combines them."""
 
 from __future__ import annotations
 
@@ -15,19 +15,22 @@ from figs_spark.stages.params.values import (
     texts,
 )
 
+TEXTS = "Sequence[str]"  # what a setter takes for a list of column names
+
 FEATURES_COL = Declared("featuresCol", "features", text, "vector or array column with the features")
 FEATURES_COLS = Declared(
     "featuresCols",
     None,
     texts,
-    "scalar feature columns (numeric, boolean, string); used instead of featuresCol when set",
+    "scalar feature columns (numeric, boolean, string); used instead of featuresCol if set",
+    accepts=TEXTS,
 )
 CATEGORICAL_COLS = Declared(
     "categoricalCols",
     None,
     texts,
-    "features to be split as sets of categories though they are numbers; text and truth values "
-    "always are",
+    "numeric features to split as sets of categories; string and boolean features always are",
+    accepts=TEXTS,
 )
 LABEL_COL = Declared("labelCol", "label", text, "column with the outcome")
 WEIGHT_COL = Declared("weightCol", None, text, "column with row weights; not set: all 1")
@@ -42,21 +45,23 @@ THRESHOLD = Declared(
     "threshold",
     0.5,
     number(-1, 1),
-    "two classes: predict 1 where its probability is above this; below 0: always",
+    "two classes: predict 1 if its probability is above this; below 0: always",
 )
 THRESHOLDS = Declared(
     "thresholds",
     None,
     numbers,
     "one number per class: predict the class with the largest probability / threshold",
+    accepts="Sequence[float]",
 )
 CLASS_WEIGHT = Declared(
     "classWeight",
     "none",
     class_weight,
-    "'balanced' gives all classes the same total weight; 'inverse', of two classes, multiplies the "
-    "weight of class 1 by the ratio of negatives to positives; {label: factor}: factors of your "
-    "own, 1 for a label that is not named",
+    "'balanced' gives all classes the same total weight; 'inverse', for two classes, multiplies "
+    "the weight of class 1 by the ratio of negatives to positives; {label: factor}: your own "
+    "factors, 1 for a label that is not named",
+    accepts="str | Mapping[int, float]",
 )
 LEAF_COL = Declared("leafCol", "", text, "output: vector with the leaf in each tree; '' for none")
 CONTRIBUTIONS_COL = Declared(
@@ -70,18 +75,18 @@ MAX_SPLITS = Declared(
     "maxSplits",
     12,
     integer(0),
-    "splits in all trees together; None: as long as any helps, which can take long",
+    "splits in all trees together; None: until no split helps, which can take long",
     optional=True,
 )
 MAX_TREES = Declared("maxTrees", None, integer(1), "trees; 1 grows CART; None: no limit")
 MAX_DEPTH = Declared("maxDepth", None, integer(1), "depth of a tree; None: no limit")
 MAX_BINS = Declared("maxBins", 255, integer(2, 255), "bins per feature, without the missing one")
-MIN_INSTANCES = Declared("minInstancesPerNode", 1, integer(1), "rows in a leaf, at least")
+MIN_INSTANCES = Declared("minInstancesPerNode", 1, integer(1), "smallest number of rows in a leaf")
 MIN_WEIGHT = Declared(
     "minWeightFractionPerNode",
     0.0,
     number(0, 0.5),
-    "share of the total weight in a leaf, at least",
+    "smallest share of the total weight in a leaf",
 )
 MIN_DECREASE = Declared(
     "minImpurityDecrease", 0.0, number(0), "gain / total weight of a split must be above this"
@@ -90,26 +95,27 @@ SUBSET = Declared(
     "featureSubsetStrategy",
     "all",
     subset_strategy,
-    "features each step may choose among: 'all', 'sqrt', 'log2', 'onethird', a share or a number",
+    "features each step may choose from: 'all', 'sqrt', 'log2', 'onethird', a share or a number",
+    accepts="str | float",
 )
 VALIDATION_COL = Declared(
     "validationIndicatorCol",
     None,
     text,
-    "boolean column: true rows do not train, they choose the number of splits",
+    "boolean column: true rows are held out of training and choose the number of splits",
 )
 SEED = Declared("seed", 0, integer(), "seed of random feature subsets")
 MODE = Declared(
     "mode",
     "auto",
     choice("auto", "driver", "cluster"),
-    "where the packed rows live; 'auto' takes the driver while they are small",
+    "where the packed rows are kept; 'auto' chooses the driver if they are small",
 )
 WORK_DIR = Declared(
     "workDir",
     None,
     text,
-    "directory for packed rows where Spark refuses to cache them (serverless); emptied after a fit",
+    "directory for packed rows if Spark refuses to cache them (serverless); emptied after a fit",
 )
 VERBOSE = Declared("verbose", False, boolean, "show a progress bar")
 NUM_ESTIMATORS = Declared("numEstimators", 100, integer(1), "members of the ensemble")
@@ -120,18 +126,18 @@ BOOTSTRAP = Declared(
     "bootstrap", True, boolean, "draw samples with replacement (Poisson counts), or without"
 )
 OOB_SCORE = Declared(
-    "oobScore", False, boolean, "judge each row by the members that did not train on it"
+    "oobScore", False, boolean, "evaluate each row by the members that did not train on it"
 )
 ID_COL = Declared(
     "idCol",
     None,
     text,
-    "column that names a row: makes the samples the same however the rows are partitioned",
+    "column that identifies a row: the samples then do not depend on how rows are partitioned",
 )
 
 INPUTS = (FEATURES_COL, FEATURES_COLS, CATEGORICAL_COLS)
 OUTCOME = (LABEL_COL, WEIGHT_COL)
-OUTPUTS = (PREDICTION_COL, LEAF_COL, CONTRIBUTIONS_COL)
+PREDICTIONS = (PREDICTION_COL, LEAF_COL, CONTRIBUTIONS_COL)
 CLASSES = (CLASS_WEIGHT, PROBABILITY_COL, RAW_PREDICTION_COL, THRESHOLD, THRESHOLDS)
 GROWING = (
     MAX_SPLITS,
@@ -150,10 +156,10 @@ GROWING = (
 )
 SAMPLING = (NUM_ESTIMATORS, SUBSAMPLING_RATE, BOOTSTRAP, ID_COL)
 
-# The Params of each family are composed of these, for numbers and for classes.
+# The Params of FIGS; the other families are composed from them.
 
-FIGS_REGRESSION = (*INPUTS, *OUTCOME, *OUTPUTS, *GROWING)
-FIGS_CLASSIFICATION = (*INPUTS, *OUTCOME, *OUTPUTS, *CLASSES, *GROWING)
+FIGS_REGRESSION = (*INPUTS, *OUTCOME, *PREDICTIONS, *GROWING)
+FIGS_CLASSIFICATION = (*INPUTS, *OUTCOME, *PREDICTIONS, *CLASSES, *GROWING)
 
 
 def composed(
@@ -162,7 +168,10 @@ def composed(
     changed: tuple[Declared, ...] = (),
     more: tuple[Declared, ...] = (),
 ) -> tuple[Declared, ...]:
-    """`params` less some, with others in place of those of the same name, and some more."""
+    """The Params of another family: `params` without some, with others in their place, and more.
+
+    An item of `changed` replaces the Param of the same name.
+    """
     replaced = {item.name: item for item in changed}
     kept = (replaced.get(item.name, item) for item in params if item not in without)
     return (*kept, *more)

@@ -1,7 +1,7 @@
-"""The Params: each is declared once, here, with its default, its check and its text.
+"""How a Param is declared, and what follows from it: keyword arguments, setters and getters.
 
-A stage lists the declarations it has (`declared = (MAX_SPLITS, ...)`); keyword arguments, setters
-and getters follow from the list.
+A stage lists the declarations it has: `declared = (MAX_SPLITS, ...)`. Each Param is declared once,
+with its default, its check and its text.
 """
 
 from __future__ import annotations
@@ -13,14 +13,19 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyspark.ml.param import Param, Params
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 Stage = TypeVar("Stage", bound="DeclaredParams")
 
 
 @dataclass(frozen=True)
 class Declared:
-    """One Param: `convert` turns what the user gave into the value or says what is wrong.
+    """One Param.
 
-    None is a value where it is the default, or where `optional` says so.
+    `convert` turns the user's value into the value of the Param, or says what is wrong. What it
+    returns is the type that the getter shows to editors; `accepts` is the type that the setter
+    shows, if it is a wider one. None is a value if it is the default, or if `optional` says so.
     """
 
     name: str
@@ -28,6 +33,29 @@ class Declared:
     convert: Callable[[Any], Any]
     text: str
     optional: bool = False
+    accepts: str = ""
+
+    @property
+    def title(self) -> str:
+        """The name as it stands in `setMaxSplits` and `getMaxSplits`."""
+        return self.name[0].upper() + self.name[1:]
+
+    @property
+    def may_be_none(self) -> bool:
+        return self.optional or self.default is None
+
+    @property
+    def value_type(self) -> str:
+        """The type of the value, as an annotation."""
+        return self._annotation(str(inspect.signature(self.convert).return_annotation))
+
+    @property
+    def accepted_type(self) -> str:
+        """The type of what the setter takes, as an annotation."""
+        return self._annotation(self.accepts) if self.accepts else self.value_type
+
+    def _annotation(self, kind: str) -> str:
+        return f"{kind} | None" if self.may_be_none and kind != "Any" else kind
 
 
 class DeclaredParams(Params):
@@ -35,42 +63,33 @@ class DeclaredParams(Params):
 
     declared: tuple[Declared, ...] = ()
 
-    if TYPE_CHECKING:  # setters and getters, which a type checker cannot see
-
-        def __getattr__(self, name: str) -> Any: ...
-
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         for item in cls.__dict__.get("declared", ()):
             setattr(cls, item.name, Param(Params._dummy(), item.name, item.text, item.convert))
-            title = item.name[0].upper() + item.name[1:]
-            if not hasattr(cls, f"set{title}"):
-                setattr(cls, f"set{title}", _setter(item.name))
-            if not hasattr(cls, f"get{title}"):
-                setattr(cls, f"get{title}", _getter(item.name))
+            if not hasattr(cls, f"set{item.title}"):
+                setattr(cls, f"set{item.title}", _setter(item))
+            if not hasattr(cls, f"get{item.title}"):
+                setattr(cls, f"get{item.title}", _getter(item))
 
     def __init__(self, **params: Any) -> None:
         super().__init__()
         self._setDefault(**{item.name: item.default for item in self.declared})
         self.setParams(**params)
 
-    def given(self, name: str) -> Any:
-        """The value of a Param; None where the stage does not have it."""
-        return self.getOrDefault(name) if self.hasParam(name) else None
-
-    def setParams(self: Stage, **params: Any) -> Stage:
+    def setParams(self, **params: Any) -> Self:
         """Set several Params by name."""
-        known = {item.name for item in self.declared}
-        unknown = sorted(set(params) - known)
+        names = {item.name for item in self.declared}
+        unknown = sorted(set(params) - names)
         if unknown:
             raise TypeError(
                 f"{type(self).__name__} has no Param {', '.join(map(repr, unknown))}; "
-                f"it has {', '.join(sorted(known))}."
+                f"it has {', '.join(sorted(names))}."
             )
         return self._set(**params)
 
-    def _set(self: Stage, **params: Any) -> Stage:
-        required = {d.name for d in self.declared if d.default is not None and not d.optional}
+    def _set(self, **params: Any) -> Self:
+        required = {item.name for item in self.declared if not item.may_be_none}
         for name, value in params.items():
             if value is None and name in required:
                 raise TypeError(f"{name} may not be None.")
@@ -80,9 +99,13 @@ class DeclaredParams(Params):
                 raise ValueError(f"{name}: {error}.") from None
         return self
 
+    def _value_if_any(self, name: str) -> Any:
+        """The value of a Param; None if the stage does not have it."""
+        return self.getOrDefault(name) if self.hasParam(name) else None
+
 
 def with_signature(cls: type[Stage]) -> type[Stage]:
-    """Show the keywords and their defaults in help() and in editors."""
+    """Show the keywords and their defaults in help() and in notebooks."""
     keywords = [
         inspect.Parameter(item.name, inspect.Parameter.KEYWORD_ONLY, default=item.default)
         for item in cls.declared
@@ -91,17 +114,17 @@ def with_signature(cls: type[Stage]) -> type[Stage]:
     return cls
 
 
-def _setter(name: str) -> Callable[[Any, Any], Any]:
+def _setter(item: Declared) -> Callable[[Any, Any], Any]:
     def set_param(self: DeclaredParams, value: Any) -> DeclaredParams:
-        return self._set(**{name: value})
+        return self._set(**{item.name: value})
 
-    set_param.__doc__ = f"Set `{name}`."
+    set_param.__doc__ = f"Set `{item.name}`: {item.text}."
     return set_param
 
 
-def _getter(name: str) -> Callable[[Any], Any]:
+def _getter(item: Declared) -> Callable[[Any], Any]:
     def get_param(self: DeclaredParams) -> Any:
-        return self.getOrDefault(name)
+        return self.getOrDefault(item.name)
 
-    get_param.__doc__ = f"The value of `{name}`, or its default."
+    get_param.__doc__ = f"The value of `{item.name}`, or its default."
     return get_param

@@ -1,4 +1,7 @@
-"""What the value of a Param may be: each function returns the value, or says what is needed."""
+"""What the value of a Param may be: each function returns the value, or says what is needed.
+
+The type that it returns is the type that editors and type checkers show for the Param.
+"""
 
 from __future__ import annotations
 
@@ -65,28 +68,28 @@ def _within(value: Any, low: float, high: float) -> Any:
 
 
 def class_weight(value: Any) -> str | dict[int, float]:
-    """A rule, or factors by label; in JSON the labels are texts."""
+    """A rule, or factors by label; JSON has the labels as strings."""
     if not isinstance(value, Mapping):
         return choice("none", "balanced", "inverse")(value)
-    found: dict[int, float] = {}
-    for label, factor in value.items():
+    factors: dict[int, float] = {}
+    for key, factor in value.items():
         try:
-            known = integer(0)(float(label))
+            label = integer(0)(float(key))
         except (TypeError, ValueError):
-            raise ValueError(f"labels are the integers 0, 1, ..., got {label!r}") from None
+            raise ValueError(f"labels are the integers 0, 1, ..., got {key!r}") from None
         if not number(0)(factor) > 0:
-            raise ValueError(f"the label {known} needs a factor above 0, got {factor!r}")
-        found[known] = float(factor)
-    return found
+            raise ValueError(f"the label {label} needs a factor above 0, got {factor!r}")
+        factors[label] = float(factor)
+    return factors
 
 
 def subset_strategy(value: Any) -> str:
     """all, sqrt, log2, onethird, auto, a share in (0, 1] or a number of features."""
-    found = str(value)
-    if found in ("auto", "all", "sqrt", "log2", "onethird"):
-        return found
+    strategy = str(value)
+    if strategy in ("auto", "all", "sqrt", "log2", "onethird"):
+        return strategy
     try:
-        share = float(found)
+        share = float(strategy)
     except ValueError:
         share = -1.0
     if share <= 0 or (share > 1 and not share.is_integer()):
@@ -94,24 +97,24 @@ def subset_strategy(value: Any) -> str:
             "'auto', 'all', 'sqrt', 'log2', 'onethird', a share in (0, 1] or a number of features "
             f"is needed, got {value!r}"
         )
-    return found
+    return strategy
 
 
 def features_per_step(strategy: str, features: int, auto: str) -> int | None:
-    """How many features a step may choose among; None means all of them."""
+    """How many features a step may choose from; None means all of them."""
     strategy = auto if strategy == "auto" else strategy
     if strategy == "all":
         return None
     if strategy == "sqrt":
-        wanted = math.ceil(math.sqrt(features))
+        count = math.ceil(math.sqrt(features))
     elif strategy == "log2":
-        wanted = math.ceil(math.log2(features))
+        count = math.ceil(math.log2(features))
     elif strategy == "onethird":
-        wanted = math.ceil(features / 3)
+        count = math.ceil(features / 3)
     elif "." in strategy or "e" in strategy.lower():
         share = float(strategy)
-        wanted = math.ceil(share * features) if share <= 1 else int(share)
+        count = math.ceil(share * features) if share <= 1 else int(share)
     else:
-        wanted = int(strategy)
-    wanted = max(1, wanted)
-    return None if wanted >= features else wanted
+        count = int(strategy)
+    count = max(1, count)
+    return None if count >= features else count

@@ -1,0 +1,78 @@
+"""The classes in a training set: how many, what they are called, and what each weighs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from figs_spark.dataframes.columns import field
+from figs_spark.stages.base.row_counts import MAX_CLASSES, Counts
+from figs_spark.stages.params.values import class_weight
+
+
+def check_classes(counts: Sequence[Counts], total: Counts, stage: Any, dataset: DataFrame) -> int:
+    """The number of classes; ValueError if labels are not classes, or there is one class only."""
+    label = stage.getOrDefault("labelCol")
+    wrong = sum(part["rows"] for part in counts if part["class"] < 0)
+    if wrong:
+        raise ValueError(
+            f"Column '{label}' (labelCol) holds a value that is not a class in {wrong} of "
+            f"{total['rows']} rows: classes are the integers 0, 1, ..., {MAX_CLASSES - 1}. Index "
+            f"the label with StringIndexer."
+        )
+    trained = sorted(int(part["class"]) for part in counts if part["training"] > 0)
+    if len(trained) == 1:
+        raise ValueError(
+            f"Column '{label}' (labelCol) has the single class {trained[0]} in all "
+            f"{total['training']} training rows. At least two classes are needed."
+        )
+    largest = max(int(part["class"]) for part in counts if part["positive"] > 0)
+    return max(largest + 1, len(_indexed_names(dataset, label) or ()))
+
+
+def class_names(dataset: DataFrame, stage: Any, classes: int) -> tuple[str, ...] | None:
+    """The names of the classes, if StringIndexer gave one to each."""
+    names = _indexed_names(dataset, stage.getOrDefault("labelCol")) if classes else None
+    return names if names and len(names) == classes else None
+
+
+def _indexed_names(dataset: DataFrame, label: str) -> tuple[str, ...] | None:
+    """The names that StringIndexer wrote into the metadata of the label."""
+    attributes = (field(dataset, label, "labelCol").metadata or {}).get("ml_attr", {})
+    return tuple(attributes["vals"]) if attributes.get("vals") else None
+
+
+def class_factors(counts: Sequence[Counts], stage: Any, classes: int) -> dict[int, float]:
+    """What `classWeight` multiplies the weights of a class by; 1 for a class that is not in it."""
+    rule, label = class_weight(stage.getOrDefault("classWeight")), stage.getOrDefault("labelCol")
+    weights = {int(part["class"]): part["weight"] for part in counts if part["weight"] > 0}
+    if isinstance(rule, dict):
+        unknown = sorted(set(rule) - set(range(classes)))
+        if unknown:
+            raise ValueError(
+                f"classWeight names the label {unknown[0]}, and column '{label}' (labelCol) has "
+                f"the {classes} classes 0 to {classes - 1}. Name these only."
+            )
+        return rule
+    if rule == "inverse":
+        if classes > 2:
+            raise ValueError(
+                f"classWeight 'inverse' is for two classes, and column '{label}' (labelCol) has "
+                f"{classes}. Use 'balanced', or give a factor for each label."
+            )
+        return {1: weights[0] / weights[1]}
+    if rule == "balanced":
+        total = sum(weights.values())
+        return {k: total / (len(weights) * weight) for k, weight in weights.items()}
+    return {}
+
+
+def times_factors(factors: dict[int, float], label: Column, weight: Column | None) -> Column:
+    """The weight of a row, times the factor of its class."""
+    factor = F.lit(1.0)
+    for k, value in factors.items():
+        factor = F.when(label == k, value).otherwise(factor)
+    return factor if weight is None else weight * factor

@@ -1,0 +1,119 @@
+"""Counts over a training set, from one aggregation: how many rows, and how many are wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import functions as F
+
+from figs_spark.dataframes.columns import column
+from figs_spark.stages.base.inputs import Inputs
+
+MAX_CLASSES = 255  # a class is stored in one byte
+LARGEST = 1e150  # the squares of larger numbers overflow
+PARTITION = "figs_spark_partition"
+
+Counts = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class TrainingColumns:
+    """What a training set has besides the features."""
+
+    label: Column
+    weight: Column | None
+    validation: Column | None  # true if the row is held out
+    identity: Column | None
+
+    @property
+    def has_label(self) -> Column:
+        return self.label.isNotNull() & ~F.isnan(self.label)
+
+
+def count_rows(
+    dataset: DataFrame, inputs: Inputs, columns: TrainingColumns, classification: bool
+) -> list[Counts]:
+    """Counts of all rows or, in classification, of each class; -1 stands for other labels."""
+    label, has_label = columns.label, columns.has_label
+    counts = {
+        "rows": F.count(F.lit(1)),
+        "bad_label": _count(~has_label | (F.abs(label) > F.lit(LARGEST))),
+        "partitions": F.max(PARTITION) + 1,
+        **_weight_counts(columns),
+        **_input_counts(inputs),
+    }
+    if columns.identity is not None:
+        counts["missing_id"] = _count(columns.identity.isNull())
+    aggregates = [expression.alias(name) for name, expression in counts.items()]
+    dataset = dataset.withColumn(PARTITION, F.spark_partition_id())
+    if not classification:
+        return [_with_defaults(row) for row in dataset.agg(*aggregates).collect()]
+    is_class = has_label & (label == F.floor(label)) & (label >= 0) & (label < MAX_CLASSES)
+    bucket = F.when(is_class, label).otherwise(-1.0).alias("class")
+    return [_with_defaults(row) for row in dataset.groupBy(bucket).agg(*aggregates).collect()]
+
+
+def total_counts(counts: Sequence[Counts]) -> Counts:
+    """The counts of all classes together.
+
+    The largest number of categories in a class is a lower bound of the number in all.
+    """
+    if not counts:
+        return {"rows": 0}
+    maxima = ("partitions", "categories_")
+    return {
+        name: (max if name.startswith(maxima) else sum)(part[name] or 0 for part in counts)
+        for name in counts[0]
+        if name != "class"
+    }
+
+
+def _weight_counts(columns: TrainingColumns) -> dict[str, Column]:
+    """What depends on weights and on which rows are held out."""
+    label, has_label, held_out = columns.label, columns.has_label, columns.validation
+    if columns.weight is None and held_out is None:
+        return {"sum": _sum(has_label, label)}
+    w = F.lit(1.0) if columns.weight is None else columns.weight
+    trains = has_label & (w > 0) if held_out is None else has_label & (w > 0) & ~held_out
+    counts = {
+        "missing_weight": _count(w.isNull() | F.isnan(w) | (w > F.lit(LARGEST))),
+        "negative_weight": _count(w < 0),
+        "positive": _count(w > 0),
+        "training": _count(trains),
+        "weight": _sum(trains, w),
+        "sum": _sum(trains, w * label),
+    }
+    if held_out is not None:
+        counts["missing_validation"] = _count(held_out.isNull())
+        weighted = held_out if columns.weight is None else held_out & (columns.weight > 0)
+        counts["validation"] = _count(weighted)
+    return counts
+
+
+def _input_counts(inputs: Inputs) -> dict[str, Column]:
+    counts: dict[str, Column] = {}
+    if inputs.packed is not None:
+        missing = column(inputs.names[0]).isNull()
+        counts["missing_features"] = _count(missing)
+        other_length = F.size(inputs.packed) != len(inputs.features)
+        counts["other_length"] = _count(~missing & other_length)
+    for j, is_text in enumerate(inputs.is_text):
+        if is_text:
+            counts[f"categories_{j}"] = F.approx_count_distinct(column(inputs.features[j].name))
+    return counts
+
+
+def _count(condition: Column) -> Column:
+    return F.count(F.when(condition, 1))
+
+
+def _sum(condition: Column, value: Column) -> Column:
+    return F.coalesce(F.sum(F.when(condition, value)), F.lit(0.0))
+
+
+def _with_defaults(row: Row) -> Counts:
+    """Without weights every row counts as one."""
+    return dict.fromkeys(("positive", "training", "weight"), row["rows"]) | row.asDict()
