@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from figs_spark.datasets import FEATURES
+from figs_spark.treesum.reading import MINUS
 from tests.support.pages import PAGES, PICTURES, ROOT, Reader, blocks, name_of
 
 pytestmark = [pytest.mark.usefixtures("compiled"), pytest.mark.slow]
@@ -190,4 +191,6 @@ def test_the_tutorial_for_data_scientists(open_page: Open) -> None:
 
 def words(svg: str) -> list[str]:
     """The texts of a picture, without its numbers."""
-    return [re.sub(r"[-−+\d.,%]+", "#", text) for text in re.findall(r">([^<>]+)</text>", svg)]
+    return [
+        re.sub(rf"[-{MINUS}+\d.,%]+", "#", text) for text in re.findall(r">([^<>]+)</text>", svg)
+    ]

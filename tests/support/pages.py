@@ -61,7 +61,8 @@ def commands(page: Path, tested: bool = True) -> list[list[str]]:
     """The command lines of its sh blocks, in words; a backslash at the end joins two lines."""
     chosen = [block.body for block in blocks(page, "sh") if block.tested == tested]
     lines = "\n".join(chosen).replace("\\\n", " ").splitlines()
-    return [words for line in lines if (words := shlex.split(line, comments=True))]
+    without_comments = (re.sub(r"(^|\s)#.*$", "", line) for line in lines)
+    return [words for line in without_comments if (words := shlex.split(line))]
 
 
 @dataclass
