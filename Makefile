@@ -41,8 +41,8 @@ cluster-test: $(VENV)/.test ## run the jobs on a standalone cluster and kill a w
 	@$(WITH_JAVA) $(BIN)/python -m pytest tests/cluster
 
 docs: $(VENV)/.docs ## build the website into build/site, strictly and offline
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
-	@echo 'Open build/site/index.html'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+	@echo 'Open build/site/index.html; to search, run: python3 -m http.server --directory build/site'
 
 bench: $(VENV)/.bench ## time the engine; PRESET=smoke, standard, large, wide, duplicates or ensembles
 	@$(WITH_JAVA) $(BIN)/spark-submit --driver-memory $(HEAP) jobs/benchmark.py --preset $(PRESET) $(if $(DATA),--data $(DATA)) --overwrite

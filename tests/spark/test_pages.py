@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from figs_spark.datasets import FEATURES
 from figs_spark.treesum.reading import MINUS
-from tests.support.pages import PAGES, PICTURES, ROOT, Reader, blocks, name_of
+from tests.support.pages import PAGES, PICTURES, ROOT, Reader, blocks, mlflow_store, name_of
 
 pytestmark = [pytest.mark.usefixtures("compiled"), pytest.mark.slow]
 Open = Callable[[str], Reader]
@@ -143,9 +143,8 @@ def groups(page: Reader) -> None:
 
 def test_deployment(open_page: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("mlflow")
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", (tmp_path / "mlruns").as_uri())
-    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
-    monkeypatch.setenv("DO_NOT_TRACK", "true")
+    for name, value in mlflow_store(tmp_path).items():
+        monkeypatch.setenv(name, value)
     page = open_page("docs/deployment.md")
     names = page.run("maxSplits=6")
     assert names["model"].numSplits == 6

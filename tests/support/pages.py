@@ -10,6 +10,7 @@ A text block right after a python block is what that code prints.
 from __future__ import annotations
 
 import io
+import os
 import re
 import shlex
 import sys
@@ -169,6 +170,15 @@ def renew_outputs(page: Path, folder: Path, names: Mapping[str, Any]) -> None:
         (ROOT / "docs" / "pictures" / name).write_text(draw(namespace), "utf-8")
 
 
+def mlflow_store(folder: Path) -> dict[str, str]:
+    """The environment in which MLflow keeps its runs in a folder, and to itself."""
+    return {
+        "MLFLOW_TRACKING_URI": (folder / "mlruns").as_uri(),
+        "MLFLOW_ALLOW_FILE_STORE": "true",
+        "DO_NOT_TRACK": "true",
+    }
+
+
 def _tidy(printed: str) -> str:
     return "".join(f"{line.rstrip()}\n" for line in printed.splitlines())
 
@@ -188,6 +198,7 @@ def _renew_all_outputs() -> None:
 
     spark = SparkSession.builder.master("local[2]").getOrCreate()
     with tempfile.TemporaryDirectory() as folder:
+        os.environ |= mlflow_store(Path(folder))
         for page in PAGES:
             if any(block.output is not None for block in blocks(page, "python")):
                 renew_outputs(page, Path(folder), {"spark": spark})

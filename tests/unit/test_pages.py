@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
+import runpy
 from collections.abc import Iterator
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -232,3 +235,29 @@ def test_a_wrong_output_is_noticed(printed: str, shown: str, same: bool) -> None
     else:
         with pytest.raises(AssertionError):
             assert_same_text(printed, shown)
+
+
+# Files for other tools
+
+
+def test_the_workflow_runs_what_a_developer_runs() -> None:
+    workflow = yaml.safe_load(text_of(ROOT / ".github/workflows/test.yml"))
+    job = workflow["jobs"]["test"]
+    assert job["strategy"]["matrix"]["python"] == ["3.10", "3.12"]
+    assert "make test" in [step.get("run") for step in job["steps"]]
+
+
+def test_hooks_fetch_nothing_and_use_the_environment_of_make() -> None:
+    (source,) = yaml.safe_load(text_of(ROOT / ".pre-commit-config.yaml"))["repos"]
+    assert source["repo"] == "local"
+    assert {hook["language"] for hook in source["hooks"]} == {"system"}
+    assert all(hook["entry"].startswith(".venv/bin/python -m ") for hook in source["hooks"])
+
+
+def test_every_dependency_has_a_lower_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, Any] = {}
+    monkeypatch.setattr("setuptools.setup", lambda **options: asked.update(options))
+    runpy.run_path(str(ROOT / "setup.py"))
+    needs = [*asked["install_requires"], *chain(*asked["extras_require"].values())]
+    assert len(needs) > 20
+    assert {need for need in needs if ">=" not in need} == {"six"}
