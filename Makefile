@@ -13,7 +13,7 @@ unexport SPARK_HOME PYTHONPATH PYTHONHOME
 
 WITH_JAVA := JAVA_HOME=$$($(BIN)/python conf/java_home.py) && export JAVA_HOME &&
 
-.PHONY: help demo test quick lint unit cluster-test bench format stubs clean distclean
+.PHONY: help demo test quick lint format stubs unit cluster-test docs bench clean distclean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -34,18 +34,22 @@ lint: $(VENV)/.test ## check style, format and types
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
 
+format: $(VENV)/.test ## repair style and format
+	$(BIN)/python -m ruff check --fix .
+	$(BIN)/python -m ruff format .
+
 unit: $(VENV)/.test ## run the tests that need no Java
 	$(BIN)/python -m pytest tests/unit
 
 cluster-test: $(VENV)/.test ## run the jobs on a standalone cluster and kill a worker; part of test
 	@$(WITH_JAVA) $(BIN)/python -m pytest tests/cluster
 
+docs: $(VENV)/.docs ## build the website into build/site, strictly and offline
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+	@echo 'Open build/site/index.html; to search, run: python3 -m http.server --directory build/site'
+
 bench: $(VENV)/.bench ## time the engine; PRESET=smoke, standard, large, wide, duplicates or ensembles
 	@$(WITH_JAVA) $(BIN)/spark-submit --driver-memory $(HEAP) jobs/benchmark.py --preset $(PRESET) $(if $(DATA),--data $(DATA)) --overwrite
-
-format: $(VENV)/.test ## repair style and format
-	$(BIN)/python -m ruff check --fix .
-	$(BIN)/python -m ruff format .
 
 stubs: $(VENV)/.test ## write figs_spark/__init__.pyi, the types that editors and mypy see
 	$(BIN)/python -m conf.make_stubs
@@ -60,8 +64,9 @@ distclean: clean ## remove the environment and a downloaded Java too
 # One stamp for each set of dependencies: a second run installs nothing, a changed setup.py does.
 $(VENV)/.run:   EXTRAS :=
 $(VENV)/.test:  EXTRAS := [test,dev]
+$(VENV)/.docs:  EXTRAS := [docs]
 $(VENV)/.bench: EXTRAS := [bench]
-$(VENV)/.run $(VENV)/.test $(VENV)/.bench: setup.py | $(BIN)/pip
+$(VENV)/.run $(VENV)/.test $(VENV)/.docs $(VENV)/.bench: setup.py | $(BIN)/pip
 	$(BIN)/python -m pip install --editable ".$(EXTRAS)"
 	@touch $@
 

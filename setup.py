@@ -11,11 +11,25 @@ VERSION = re.search(r'^__version__ = "(.+)"$', PACKAGE, re.MULTILINE)
 if VERSION is None:
     raise RuntimeError('figs_spark/__init__.py lacks a line of the form __version__ = "1.2.3"')
 
+# Lower bounds are the versions that have what is used here: pandas and pyarrow those that PySpark 4
+# itself asks for, numba and numpy the first for Python 3.11, of tools the options they are called
+# with. The unit tests pass with the bounds of RUNTIME.
+RUNTIME = [
+    "pyspark>=3.5",
+    "numpy>=1.23.2",
+    "pandas>=2.0,<3",
+    "pyarrow>=11.0",
+    "numba>=0.57",
+    "tqdm>=4.62",
+    "pyyaml>=6.0",
+]
 CONNECT = ["pyspark[connect]>=3.5"]
-SHIPPING = ["venv-pack"]  # to a cluster
-KERNEL = ["ipykernel", "ipywidgets"]
-MLFLOW = ["mlflow-skinny"]  # mlflow itself will do as well, but brings a server
-REFERENCES = ["imodels", "scikit-learn", "six"]  # six: imodels needs it and does not ask for it
+PLOT = ["matplotlib>=3.6"]
+SHIPPING = ["venv-pack>=0.2"]  # to a cluster
+KERNEL = ["ipykernel>=6", "ipywidgets>=8"]
+MLFLOW = ["mlflow-skinny>=2.22"]  # mlflow itself will do as well, but brings a server
+REFERENCES = ["imodels>=2", "scikit-learn>=1.2", "six"]  # six: imodels needs it and does not ask
+DOCS = ["mkdocs>=1.6,<2", "mkdocs-material>=9.5", "mkdocstrings[python]>=0.26"]
 
 setup(
     name="figs_spark",
@@ -33,28 +47,30 @@ setup(
         ]
     },
     python_requires=">=3.10",
-    install_requires=["pyspark>=3.5", "numpy", "pandas<3", "pyarrow", "numba", "tqdm", "pyyaml"],
+    install_requires=RUNTIME,
     extras_require={
         "connect": CONNECT,
-        "plot": ["matplotlib"],
+        "plot": PLOT,
         "mlflow": MLFLOW,
-        "notebook": ["jupyterlab", "matplotlib", "scikit-learn", *KERNEL, *MLFLOW],
+        "notebook": ["jupyterlab>=4", "scikit-learn>=1.2", *PLOT, *KERNEL, *MLFLOW],
+        "docs": DOCS,
         "test": [
-            "pytest",
-            "pytest-xdist",
-            "chispa",
-            "hypothesis",
-            "matplotlib",
-            "nbclient",
-            "nbformat",
+            "pytest>=7.4",
+            "pytest-xdist>=3.8",  # --no-loadscope-reorder
+            "chispa>=0.9",
+            "hypothesis>=6.80",
+            "nbclient>=0.8",
+            "nbformat>=5.7",
+            *PLOT,
+            *DOCS,
             *KERNEL,
             *MLFLOW,
             *REFERENCES,
             *CONNECT,
             *SHIPPING,
         ],
-        "dev": ["ruff", "mypy", "build", "types-PyYAML"],
-        "bench": ["xgboost", "pygam", "matplotlib", *REFERENCES],
+        "dev": ["ruff>=0.9", "mypy>=1.10", "build>=1.0", "types-PyYAML>=6.0", "pre-commit>=3.0"],
+        "bench": ["xgboost>=2.0", "pygam>=0.9", *PLOT, *REFERENCES],
     },
     classifiers=[
         "Development Status :: 3 - Alpha",

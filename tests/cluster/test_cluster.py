@@ -1,4 +1,4 @@
-"""The jobs on a real cluster: shipped as the README says, and with a machine lost on the way."""
+"""The jobs on a real cluster: shipped as docs/clusters.md says, and a machine lost on the way."""
 
 from __future__ import annotations
 

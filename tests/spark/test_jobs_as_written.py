@@ -1,16 +1,18 @@
-"""The jobs in sequence, as the README writes them, and by spark-submit."""
+"""The jobs as the pages of docs/ write them: in sequence, and by spark-submit."""
 
 from __future__ import annotations
 
 import os
-import shlex
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
-from tests.support.jobs import ROOT, files
+from tests.support.jobs import ROOT, call, files
+from tests.support.pages import commands
 
 pytestmark = pytest.mark.slow
 BIN = Path(sys.executable).parent
@@ -24,20 +26,13 @@ def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def written() -> list[list[str]]:
-    """The commands of the README that start jobs by their files of conf/."""
-    lines = (ROOT / "README.md").read_text().splitlines()
-    wanted = [line for line in lines if line.startswith("figs-spark ") and "--config" in line]
-    return [shlex.split(line, comments=True) for line in wanted]
-
-
-def test_the_sequence_of_the_readme(tmp_path: Path) -> None:
+def test_the_sequence_with_the_files_of_conf(tmp_path: Path) -> None:
     small = {"make-registry": ["--rows", "5000"], "train": ["--model.maxSplits", "4"]}
-    commands = written()
-    assert [job for _, job, *_ in commands] == ["make-registry", "train", "score", "evaluate"]
+    sequence = commands(ROOT / "docs/jobs.md")
+    assert [job for _, job, *_ in sequence] == ["make-registry", "train", "score", "evaluate"]
     for name in ("conf", "jobs"):
         (tmp_path / name).symlink_to(ROOT / name)
-    for command in commands:
+    for command in sequence:
         if command[1] == "train":
             command = ["spark-submit", "jobs/train.py", *command[2:], *small["train"]]
         else:
@@ -47,6 +42,34 @@ def test_the_sequence_of_the_readme(tmp_path: Path) -> None:
         assert "Traceback" not in done.stderr
     assert files(tmp_path / "build") == {"registry", "train", "scored", "evaluation"}
     assert (tmp_path / "build/evaluation/roc.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("page", "written"),
+    [
+        ("docs/deployment.md", {"visits", "model", "scored", "stream", "stream_checkpoint"}),
+        (
+            "docs/tutorials/platform-engineer.md",
+            {"visits", "model", "scored", "stream", "stream_checkpoint"},
+        ),
+    ],
+)
+def test_the_jobs_of_a_page(
+    page: str, written: set[str], spark: SparkSession, tmp_path: Path
+) -> None:
+    for program, job, *options in commands(ROOT / page):
+        assert program == "figs-spark"
+        before = files(tmp_path)
+        assert call(job, *(re.sub("^build/\\w+/", f"{tmp_path}/", word) for word in options)) == 0
+        assert (files(tmp_path) == before) == ("--dry-run" in options)
+    assert files(tmp_path) == written
+    assert {"model", "model.txt", "model.svg", "metrics.json"} <= files(tmp_path / "model")
+    visits, scored, stream = (
+        spark.read.parquet(str(tmp_path / name)) for name in ("visits", "scored", "stream")
+    )
+    assert scored.count() == stream.count() == visits.count() == 5000
+    assert {"prediction", "probability", "contributions"} <= set(scored.columns)
+    assert ("rules" in scored.columns) == (page == "docs/deployment.md")
 
 
 def test_a_missing_input_is_a_line_not_a_trace(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """What is sent to a cluster: the package as a zip, a Python with its dependencies as an archive.
 
-As the README says it under "Clusters"; what the environment holds is read there.
+As docs/clusters.md says it under "What to ship"; what the environment holds is read there.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def environment(folder: Path) -> Path:
 
 
 def needed() -> list[str]:
-    """What the README tells to install for the executors."""
-    text = (ROOT / "README.md").read_text()
+    """What the page tells to install for the executors."""
+    text = (ROOT / "docs/clusters.md").read_text("utf-8")
     (line,) = re.findall(r"^environment/bin/pip install (.*)$", text, re.MULTILINE)
     return shlex.split(line)
 
