@@ -22,6 +22,8 @@ from figs_spark.stages.base.persistence import Persistent
 from figs_spark.stages.base.rows import by_name, in_order
 from figs_spark.stages.params.declared import DeclaredParams
 from figs_spark.treesum import Feature
+from figs_spark.treesum.contents import read_classes
+from figs_spark.treesum.fingerprint import short, stage_fingerprint
 from figs_spark.treesum.prediction import Outcome
 from figs_spark.treesum.reading import Labels
 
@@ -140,6 +142,13 @@ class FittedModel(DeclaredParams, Persistent, Model):
     def rules(self) -> pd.DataFrame:
         """One row per leaf: tree, leaf, path as text, value, rows, weight."""
 
+    @abstractmethod
+    def _text(self) -> str:
+        """What `print(model)` shows before the fingerprint."""
+
+    def __str__(self) -> str:
+        return f"{self._text()}\n\nFingerprint {short(self.fingerprint)}"
+
     @property
     def toDebugString(self) -> str:
         """What `print(model)` shows."""
@@ -198,15 +207,16 @@ class FittedModel(DeclaredParams, Persistent, Model):
 
     # Saving
 
+    @property
+    def fingerprint(self) -> str:
+        """The SHA-256 of the model: of all that it holds, and of the threshold it decides by."""
+        return stage_fingerprint(
+            self._contents() or {}, self.given("threshold"), self.given("thresholds")
+        )
+
     def _class_contents(self) -> dict[str, Any]:
         return {"classes": self._classes, "classNames": self._class_names}
 
     def _set_classes(self, contents: dict[str, Any], outputs: int, source: str) -> None:
-        self._classes = contents.get("classes", "missing")
-        if not isinstance(self._classes, int) or self._target.outputs != outputs:
-            raise ValueError(
-                f"{source} is damaged: the entry 'classes' is {self._classes}, and a leaf has "
-                f"{outputs} value(s)."
-            )
-        names = contents.get("classNames")
-        self._class_names = tuple(names) if names else None
+        classification = self.hasParam("probabilityCol")
+        self._classes, self._class_names = read_classes(contents, outputs, classification, source)
