@@ -197,14 +197,11 @@ def from_entry(entry: dict[str, Any], source: str = "The logged model") -> Any:
     """The stage that was logged."""
     import figs_spark
     from figs_spark.stages.base.persistence import FORMAT as SEALED
-    from figs_spark.stages.base.persistence import set_model
+    from figs_spark.stages.base.persistence import set_model, set_params
 
     model = getattr(figs_spark, entry["class"])()
     model._resetUid(entry["uid"])
-    try:
-        model._set(**entry["given"])
-    except (AttributeError, TypeError, ValueError) as error:
-        raise ValueError(f"{source} is damaged: {error}") from error
+    set_params(model._set, Entry(entry["given"], source, "given"))
     seal = {"format": SEALED, "fingerprint": entry["fingerprint"]} if "digest" in entry else {}
     set_model(model, {**entry["contents"], **seal}, source)
     return model

@@ -174,7 +174,7 @@ def _tree(root: Entry) -> Node:
         fields = entry.fields(("value", "rows", "weight", *inner))
         node = Node(
             value=fields["value"].numbers(),
-            rows=fields["rows"].integer(0),
+            rows=fields["rows"].integer(0, 2**63 - 1),
             weight=fields["weight"].number(low=0.0),
             split=_split(fields["split"]) if inner else None,
         )

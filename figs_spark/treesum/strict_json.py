@@ -48,7 +48,9 @@ def check_digest(saved: Any, data: Any, source: str) -> None:
 def parse(text: str, source: str) -> Any:
     """The value of a JSON text without NaN, Infinity or a key that stands twice."""
     try:
-        return json.loads(text, object_pairs_hook=_object, parse_constant=_refuse)
+        return json.loads(
+            text, object_pairs_hook=_object, parse_constant=_refuse, parse_float=_float
+        )
     except RecursionError as error:
         raise ValueError(f"{source} is damaged: its entries are nested too deep.") from error
     except ValueError as error:
@@ -64,8 +66,13 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return data
 
 
+def _float(literal: str) -> float:
+    value = float(literal)
+    return value if math.isfinite(value) else _refuse(literal[:SHOWN])
+
+
 def _refuse(literal: str) -> NoReturn:
-    raise ValueError(f"{literal} is not a number of JSON")
+    raise ValueError(f"{literal} is not a finite number")
 
 
 @dataclass(frozen=True)

@@ -232,8 +232,9 @@ def test_a_deep_tree_is_named_without_recursion(depth: int) -> None:
     ("text", "message"),
     [
         ('{"format": 1, "format": 2}', "the entry 'format' stands twice"),
-        ('{"a": NaN}', "NaN is not a number of JSON"),
-        ('{"a": -Infinity}', "-Infinity is not a number"),
+        ('{"a": NaN}', "NaN is not a finite number"),
+        ('{"a": -Infinity}', "-Infinity is not a finite number"),
+        ('{"a": 1e999}', "1e999 is not a finite number"),
         ('{"a": ' + "9" * 5_000 + "}", "it is not JSON"),
     ],
 )

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -28,6 +29,7 @@ from figs_spark.treesum.strict_json import Entry, check_digest, digest, parse
 
 PACKAGE = "figs_spark"
 FORMAT = 2  # of the model; the first had neither format nor fingerprint
+MESSAGE = 500  # characters of what is wrong with a Param
 
 
 class Persistent(Params, MLWritable, MLReadable[Any]):
@@ -62,7 +64,7 @@ class StageWriter(MLWriter):
 
     def save(self, path: str) -> None:
         spark = _session(self)
-        metadata = _metadata(self.stage, spark.version)
+        metadata = metadata_of(self.stage, spark.version)
         lines = [] if self.stage._contents() is None else [model_text(self.stage)]
         _write(spark, path, [], "overwrite" if self.shouldOverwrite else "error")
         if lines:
@@ -84,7 +86,7 @@ class StageReader(MLReader[Any]):
         if stage._contents() is not None:
             source = f"{path}/model"
             set_model(stage, parse(_text(spark, source), source), source)
-        parts = _part_classes(metadata.get("parts", {}), f"{path}/metadata")
+        parts = part_classes(metadata.get("parts", {}), f"{path}/metadata")
         stage._set_parts({name: cls.load(f"{path}/{name}") for name, cls in parts.items()})
         return stage
 
@@ -123,6 +125,16 @@ def set_model(stage: Any, saved: Any, source: str) -> None:
 # The metadata
 
 
+def set_params(setter: Callable[..., Any], entry: Entry) -> None:
+    """Set saved Params; what they may not be is damage."""
+    values = entry.object()
+    try:
+        setter(**values)
+    except (AttributeError, TypeError, ValueError, OverflowError, RecursionError) as error:
+        reason = str(error) if len(str(error)) <= MESSAGE else f"{str(error)[:MESSAGE]}..."
+        raise ValueError(f"{entry.source} is damaged: {reason}") from error
+
+
 def stage_from(metadata: Any, cls: type[Persistent], path: str) -> Any:
     """A new stage with the uid and the Params of its metadata."""
     source = f"{path}/metadata"
@@ -134,22 +146,19 @@ def stage_from(metadata: Any, cls: type[Persistent], path: str) -> Any:
             f"{path} holds a {name}, not a {expected}. Load it with the class that saved it."
         )
     stage = cls()
-    try:
-        stage._resetUid(Entry(metadata["uid"], source, "uid").text())
-        stage._setDefault(**metadata["defaultParamMap"])
-        stage._set(**metadata["paramMap"])
-    except (KeyError, AttributeError, TypeError, ValueError) as error:
-        if isinstance(error, ValueError) and str(error).startswith(source):
-            raise
-        what = f"the entry {error} is missing" if isinstance(error, KeyError) else str(error)
-        raise ValueError(f"{source} is damaged: {what}.") from error
+    for name in ("uid", "defaultParamMap", "paramMap"):
+        if name not in metadata:
+            raise ValueError(f"{source} is damaged: the entry '{name}' is missing.")
+    stage._resetUid(Entry(metadata["uid"], source, "uid").text())
+    set_params(stage._setDefault, Entry(metadata["defaultParamMap"], source, "defaultParamMap"))
+    set_params(stage._set, Entry(metadata["paramMap"], source, "paramMap"))
     if "digest" in metadata:
         rest = {name: value for name, value in metadata.items() if name != "digest"}
         check_digest(metadata["digest"], rest, source)
     return stage
 
 
-def _metadata(stage: Persistent, version: str) -> dict[str, Any]:
+def metadata_of(stage: Persistent, version: str) -> dict[str, Any]:
     parts = stage._parts()
     given = {p.name: value for p, value in stage._paramMap.items() if p.name not in parts}
     metadata = {
@@ -163,7 +172,7 @@ def _metadata(stage: Persistent, version: str) -> dict[str, Any]:
             name: f"{type(p).__module__}.{type(p).__qualname__}" for name, p in parts.items()
         },
     }
-    _part_classes(metadata["parts"], "The stage")
+    part_classes(metadata["parts"], "The stage")
     return metadata | {"digest": digest(json.loads(json.dumps(metadata, allow_nan=False)))}
 
 
@@ -172,7 +181,7 @@ def _class_name(cls: type) -> str:
     return f"{PACKAGE}.{cls.__name__}"
 
 
-def _part_classes(parts: Any, source: str) -> dict[str, Any]:
+def part_classes(parts: Any, source: str) -> dict[str, Any]:
     """The class of each stage inside this one; a stage of Spark ML or of this package."""
     entries = Entry(parts, source, "parts").object()
     return {name: _part_class(name, cls, source) for name, cls in entries.items()}
