@@ -25,15 +25,25 @@ import numpy as np
 
 from figs_spark import __version__
 from figs_spark.treesum import Feature, TreeSum
-from figs_spark.treesum.prediction import Outcome
-from figs_spark.treesum.serialization import from_dict
+from figs_spark.treesum.contents import (
+    check_names,
+    check_thresholds,
+    read_classes,
+    read_groups,
+    read_members,
+    read_sum,
+)
+from figs_spark.treesum.fingerprint import digest, stage_fingerprint
+from figs_spark.treesum.prediction import THRESHOLD, Outcome
+from figs_spark.treesum.serialization import check_fingerprint, is_version
+from figs_spark.treesum.strict_json import Entry, check_digest, parse
 
 if TYPE_CHECKING:
     import pandas as pd
 
 FLAVOR = "figs_spark"
 FILE = "model.json"
-FORMAT = 1
+FORMAT = 2  # the first had neither fingerprint nor digest
 MIXTURE = "mixture"
 KINDS = {
     f"{kind}{outcome}Model"
@@ -90,7 +100,8 @@ def load_model(uri: str) -> Any:
         raise ValueError(
             f"{uri} has the flavors {sorted(flavors)}, not '{FLAVOR}'. Load it with one of these."
         )
-    return from_entry(read_entry(folder / flavors["python_function"]["data"]))
+    path = folder / flavors["python_function"]["data"]
+    return from_entry(read_entry(path), str(path))
 
 
 def signature(model: Any) -> Any:
@@ -125,7 +136,7 @@ def _type(feature: Feature) -> str:
 
 
 def to_entry(model: Any) -> dict[str, Any]:
-    """A model as JSON. The membership model of G-FIGS, which is a stage of its own, is left out."""
+    """A model as JSON; without the membership model of G-FIGS, which is a stage of Spark ML."""
     kind = type(model).__name__
     if kind not in KINDS:
         raise ValueError(
@@ -139,36 +150,60 @@ def to_entry(model: Any) -> dict[str, Any]:
             "'error', or save the model with model.save."
         )
     given = {param.name: value for param, value in model._paramMap.items()}
-    contents = {**model._contents(), "membershipColumns": None}
-    return {
+    data = {
         "format": FORMAT,
+        "fingerprint": model.fingerprint,
         "class": kind,
         "uid": model.uid,
         "given": given,
         "params": params,
-        "contents": contents,
+        "contents": model._contents(),
     }
+    entry: dict[str, Any] = json.loads(json.dumps(data, allow_nan=False))
+    return entry | {"digest": digest(entry)}
 
 
 def read_entry(path: Path) -> dict[str, Any]:
-    entry: Any = json.loads(path.read_text(encoding="utf-8"))
-    if not isinstance(entry, dict) or entry.get("class") not in KINDS:
-        raise ValueError(f"{path} is damaged: it holds no model of figs_spark.")
-    if entry.get("format") != FORMAT:
+    """What `to_entry` gave, from the file."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is damaged: it is not text in UTF-8 ({error}).") from error
+    return checked_entry(parse(text, str(path)), str(path))
+
+
+def checked_entry(data: Any, source: str) -> dict[str, Any]:
+    """An entry whose parts have their types and whose digest is right; `source` names its file."""
+    if not isinstance(data, dict) or data.get("class") not in sorted(KINDS):
+        raise ValueError(f"{source} is damaged: it does not hold a model of figs_spark.")
+    if not any(is_version(data.get("format"), known) for known in (1, FORMAT)):
         raise ValueError(
-            f"{path} has format {entry.get('format')}, and this version of figs_spark reads "
-            f"{FORMAT}. Use the version that wrote it."
+            f"{source} has format {data.get('format')!r}, and this version of figs_spark reads "
+            f"1 and {FORMAT}. Use the version that wrote it."
         )
-    return entry
+    sealed = ("fingerprint", "digest") if data["format"] == FORMAT else ()
+    known = ("format", "class", "uid", "given", "params", "contents", *sealed)
+    entries = Entry(data, source).fields(known)
+    entries["uid"].text()
+    for name in ("given", "params", "contents"):
+        entries[name].object()
+    if sealed:
+        rest = {name: value for name, value in data.items() if name != "digest"}
+        check_digest(data["digest"], rest, source)
+    return data
 
 
-def from_entry(entry: dict[str, Any]) -> Any:
+def from_entry(entry: dict[str, Any], source: str = "The logged model") -> Any:
+    """The stage that was logged."""
     import figs_spark
+    from figs_spark.stages.base.persistence import FORMAT as SEALED
+    from figs_spark.stages.base.persistence import set_model, set_params
 
     model = getattr(figs_spark, entry["class"])()
     model._resetUid(entry["uid"])
-    model._set(**entry["given"])
-    model._set_contents(entry["contents"], "The logged model")
+    set_params(model._set, Entry(entry["given"], source, "given"))
+    seal = {"format": SEALED, "fingerprint": entry["fingerprint"]} if "digest" in entry else {}
+    set_model(model, {**entry["contents"], **seal}, source)
     return model
 
 
@@ -189,25 +224,33 @@ class Served:
     thresholds: tuple[float, ...] | None
 
     @classmethod
-    def of(cls, entry: dict[str, Any]) -> Served:
-        contents, params = entry["contents"], entry["params"]
-        if "groups" in contents:
-            found = [[part] for part in contents["models"]]
-        else:
-            found = [contents["members"] if "members" in contents else [contents["treeSum"]]]
-        sums = tuple(tuple(from_dict(m, FILE) for m in members) for members in found)
-        classes = contents["classes"]
-        thresholds = params.get("thresholds")
-        return cls(
-            sums=sums,
-            groups=tuple(contents.get("groups", [None])),
-            group=params["groupCol"] if "groups" in contents else None,
-            names=tuple(params.get("featuresCols") or sums[0][0].feature_names),
-            classes=classes,
-            class_names=tuple(contents["classNames"] or map(str, range(classes))),
-            threshold=params.get("threshold", 0.5),
-            thresholds=None if thresholds is None else tuple(thresholds),
+    def of(cls, entry: dict[str, Any], source: str = FILE) -> Served:
+        """From what `to_entry` gave or `read_entry` read; a ValueError if it is damaged."""
+        kind, contents = entry["class"], entry["contents"]
+        sums, groups = _sums(kind, contents, source)
+        first = sums[0][0]
+        classes, names = read_classes(
+            contents, first.outputs, kind.endswith("ClassificationModel"), source
         )
+        params = Entry(entry["params"], source, "params")
+        columns, thresholds = params.inner("featuresCols"), params.inner("thresholds")
+        threshold = params.inner("threshold").number() if classes else THRESHOLD
+        served = cls(
+            sums=sums,
+            groups=groups,
+            group=params.inner("groupCol").text() if kind.startswith("GFIGS") else None,
+            names=tuple(first.feature_names) if columns.value is None else columns.texts(),
+            classes=classes,
+            class_names=names or tuple(map(str, range(classes))),
+            threshold=threshold,
+            thresholds=None if thresholds.value is None else thresholds.numbers(low=0.0),
+        )
+        check_names(served.names, len(first.features), source)
+        check_thresholds(served.thresholds, classes, source)
+        if "fingerprint" in entry:
+            computed = stage_fingerprint(contents, threshold, served.thresholds)
+            check_fingerprint(entry["fingerprint"], computed, source)
+        return served
 
     @property
     def features(self) -> tuple[Feature, ...]:
@@ -255,7 +298,7 @@ class Served:
 
     def _values(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The features under the names that the trees know. A column that no split asks for may be
-        absent; one that is needed and absent is an error, lest a typing error pass for missing."""
+        absent. One that is needed must be there, so that a typing error cannot count as missing."""
         lost = [self.names[j] for j in sorted(self.used) if self.names[j] not in frame]
         if lost:
             raise ValueError(f"The columns {lost} are needed by the model. Give null for missing.")
@@ -278,9 +321,21 @@ class Served:
         return np.array([places[group] for group in given], dtype=int)
 
 
+def _sums(
+    kind: str, contents: dict[str, Any], source: str
+) -> tuple[tuple[tuple[TreeSum, ...], ...], tuple[Any, ...]]:
+    """The members of each group's model, and the groups."""
+    if kind.startswith("GFIGS"):
+        by_group, _ = read_groups(contents, source)
+        return tuple((own,) for own in by_group.values()), tuple(by_group)
+    if kind.startswith("Bagged"):
+        return (read_members(contents, source),), (None,)
+    return ((read_sum(contents, source),),), (None,)
+
+
 def _load_pyfunc(path: str) -> Served:
     """Called by MLflow, with the file that was logged."""
-    return Served.of(read_entry(Path(path)))
+    return Served.of(read_entry(Path(path)), path)
 
 
 # What may not be there

@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from figs_spark.treesum.strict_json import Entry
+
 Floats = NDArray[np.float64]
 
 Z = 1.959963984540054  # standard errors to either side in a 95% interval
@@ -160,9 +162,21 @@ class OperatingPoint:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> OperatingPoint:
-        values = dict(data)
-        return cls(squares=tuple(values.pop("squares")), **values)
+    def from_dict(cls, data: Any, source: str = "this operating point") -> OperatingPoint:
+        """What `to_dict` gave, read strictly; `source` is the file that errors name."""
+        counts = ("tp", "fp", "tn", "fn")
+        entries = Entry(data, source, "operatingPoint").fields(
+            ("level", "threshold", *counts, "squares")
+        )
+        squares = entries["squares"].numbers(low=0.0)
+        if len(squares) != len(counts):
+            entries["squares"].damaged(f"there are {len(squares)} numbers and not {len(counts)}")
+        return cls(
+            level=entries["level"].number(low=0.0, high=1.0),
+            threshold=entries["threshold"].number(),
+            squares=(squares[0], squares[1], squares[2], squares[3]),
+            **{name: entries[name].number(low=0.0) for name in counts},
+        )
 
     def _squares(self, *names: str) -> float:
         return sum(self.squares[("tp", "fp", "tn", "fn").index(name)] for name in names)

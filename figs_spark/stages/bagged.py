@@ -38,7 +38,9 @@ from figs_spark.stages.params import catalogue as params
 from figs_spark.stages.params.catalogue import composed
 from figs_spark.stages.params.declared import with_signature
 from figs_spark.treesum import Feature, TreeSum
-from figs_spark.treesum.serialization import from_dict, to_dict
+from figs_spark.treesum.contents import read_members
+from figs_spark.treesum.serialization import to_dict
+from figs_spark.treesum.strict_json import Entry, plain
 from figs_spark.treesum.text import rules
 
 if TYPE_CHECKING:
@@ -105,7 +107,7 @@ class BaggedModel(FittedModel):
         predictions = predict(as_numbers(self._features, features), F.xxhash64(column(name)))
         return dataset.withColumn(outputCol, predictions).drop(f"{self.uid}_features")
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         shares = self.featureImportances.toArray()
         order = [j for j in np.argsort(-shares, kind="stable")[:SHOWN] if shares[j] > 0]
         width = max((len(self.featureNames[j]) for j in order), default=0)
@@ -175,16 +177,14 @@ class BaggedModel(FittedModel):
     def _contents(self) -> dict[str, Any]:
         return {
             "members": [to_dict(member) for member in self.members],
-            "oobScore": self.oobScore,
+            "oobScore": None if self.oobScore is None else plain(self.oobScore),
             **self._class_contents(),
         }
 
     def _set_contents(self, contents: dict[str, Any], source: str) -> None:
-        members = contents.get("members")
-        if not isinstance(members, list) or not members:
-            raise ValueError(f"{source} is damaged: it has no members.")
-        self.members = tuple(from_dict(member, source) for member in members)
-        self.oobScore = contents.get("oobScore")
+        self.members = read_members(contents, source)
+        score = Entry(contents, source).inner("oobScore")
+        self.oobScore = None if score.value is None else score.number("nan", "inf", "-inf")
         self._set_classes(contents, self.members[0].outputs, source)
 
 

@@ -28,7 +28,9 @@ from figs_spark.stages.cross_validation import SizePath, fold_column, size_table
 from figs_spark.stages.params.catalogue import FIGS_CLASSIFICATION, FIGS_REGRESSION
 from figs_spark.stages.params.declared import with_signature
 from figs_spark.treesum import Feature, Node, TreeSum
-from figs_spark.treesum.serialization import from_dict, to_dict
+from figs_spark.treesum.contents import read_sum
+from figs_spark.treesum.serialization import to_dict
+from figs_spark.treesum.strict_json import Entry, plain
 from figs_spark.treesum.text import describe, rules
 
 if TYPE_CHECKING:
@@ -105,7 +107,7 @@ class FIGSModel(FittedModel):
         smaller.treeSum = self.treeSum.truncate(k)
         return smaller
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         return describe(self.treeSum, type(self).__name__, self._outcome(), self._output_names())
 
     def explain(self, row: Any) -> DrawnExplanation:
@@ -152,17 +154,20 @@ class FIGSModel(FittedModel):
     # Saving
 
     def _contents(self) -> dict[str, Any]:
+        losses = self._validation_losses
         return {
             "treeSum": to_dict(self.treeSum),
             **self._class_contents(),
-            "validationLosses": self._validation_losses,
+            "validationLosses": losses and [plain(loss) for loss in losses],
         }
 
     def _set_contents(self, contents: dict[str, Any], source: str) -> None:
-        self.treeSum = from_dict(contents.get("treeSum"), source)
+        self.treeSum = read_sum(contents, source)
         self._set_classes(contents, self.treeSum.outputs, source)
-        losses = contents.get("validationLosses")
-        self._validation_losses = None if losses is None else tuple(losses)
+        losses = Entry(contents, source).inner("validationLosses")
+        self._validation_losses = None if losses.value is None else losses.numbers("inf", "nan")
+        if len(self._validation_losses or self.treeSum.losses) < len(self.treeSum.losses):
+            losses.damaged(f"fewer than {len(self.treeSum.losses)} losses, one per size, are")
 
 
 class FIGSEstimator(NestedSizes):

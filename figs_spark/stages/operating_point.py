@@ -11,6 +11,7 @@ from figs_spark.clinical.curves import EVERYONE, Curve, OperatingPoint
 from figs_spark.clinical.scored import Scored
 from figs_spark.stages.base.model import FittedModel
 from figs_spark.stages.params.values import number
+from figs_spark.treesum.strict_json import Entry
 from figs_spark.treesum.text import number as rounded
 
 if TYPE_CHECKING:
@@ -69,9 +70,9 @@ class WithOperatingPoint(FittedModel):
         smaller._operating_point = None
         return smaller
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         point = self.operatingPoint
-        shown = super().__str__()
+        shown = super()._text()  # type: ignore[safe-super]
         return shown if point is None else f"{shown}\n\n{self._sentence(point)}"
 
     def _sentence(self, point: OperatingPoint) -> str:
@@ -95,9 +96,6 @@ class WithOperatingPoint(FittedModel):
     def _set_classes(self, contents: dict[str, Any], outputs: int, source: str) -> None:
         super()._set_classes(contents, outputs, source)
         saved = contents.get("operatingPoint")
-        try:
-            self._operating_point = None if saved is None else OperatingPoint.from_dict(saved)
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(
-                f"{source} is damaged: the entry 'operatingPoint' is {saved}."
-            ) from error
+        if saved is not None and self._classes != 2:
+            Entry(saved, source, "operatingPoint").refuse("null for more than two classes")
+        self._operating_point = None if saved is None else OperatingPoint.from_dict(saved, source)

@@ -1,91 +1,97 @@
-"""TreeSum to versioned, strict JSON and back. No pickle, no NaN or Infinity literals."""
+"""TreeSum to versioned, strict JSON and back. No pickle, no NaN or Infinity literals.
+
+`to_dict` is the model alone. `to_json` adds the format, its version and the fingerprint, which
+`from_json` checks. Version 1, of figs_spark 0.1, has no fingerprint; it is read as strictly.
+Numbers are finite, except a threshold (a split by missing alone has one of "inf") and a loss.
+"""
 
 from __future__ import annotations
 
 import json
-import math
+from dataclasses import replace
 from typing import Any
 
-from figs_spark.treesum.nodes import Feature, Node, Split, TreeSum
+from figs_spark.treesum.nodes import Category, Feature, Node, Split, TreeSum
+from figs_spark.treesum.strict_json import Entry, digest, parse, plain
 
 FORMAT = "figs_spark.treesum"
-VERSION = 1
+VERSION = 2
+WITHOUT_FINGERPRINT = 1
+MAX_DEPTH = 250  # of a tree: what walks over it recurses
 
 
 def to_json(model: TreeSum) -> str:
-    return json.dumps(to_dict(model), allow_nan=False)
+    """Text that `from_json` takes; a ValueError if the model is one that could not be read."""
+    data = to_dict(model)
+    from_dict(data, "The model")
+    head = {"format": FORMAT, "version": VERSION, "fingerprint": digest(data)}
+    return json.dumps(head | data, allow_nan=False)
 
 
 def from_json(text: str, source: str = "this text") -> TreeSum:
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{source} is damaged: it is not JSON ({error}).") from error
-    return from_dict(data, source)
+    data = parse(text, source)
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise ValueError(f"{source} is not a figs_spark model: it has no format '{FORMAT}'.")
+    if is_version(data.get("version"), WITHOUT_FINGERPRINT):
+        return from_dict(data, source)
+    check_version(data.get("version"), source)
+    body = {k: v for k, v in data.items() if k not in ("format", "version", "fingerprint")}
+    model = from_dict(body, source)
+    check_fingerprint(data.get("fingerprint"), digest(body), source)
+    return model
+
+
+def is_version(saved: Any, version: int) -> bool:
+    return type(saved) is int and saved == version
+
+
+def check_version(version: Any, source: str) -> None:
+    if not is_version(version, VERSION):
+        raise ValueError(
+            f"{source} has format version {version!r}; this figs_spark reads the versions "
+            f"{WITHOUT_FINGERPRINT} and {VERSION}. Load it with the figs_spark release that wrote "
+            f"it."
+        )
+
+
+def check_fingerprint(saved: Any, computed: str, source: str) -> None:
+    if saved != computed:
+        raise ValueError(
+            f"{source} is damaged: its entry 'fingerprint' is {saved!r:.80}, and what it holds has "
+            f"the fingerprint {computed!r}. It was changed after it was saved; take another copy."
+        )
 
 
 def to_dict(model: TreeSum) -> dict[str, Any]:
+    """The model as plain data, from which its fingerprint is computed."""
     return {
-        "format": FORMAT,
-        "version": VERSION,
         "features": [_feature_to_dict(f) for f in model.features],
-        "constant": [_number(v) for v in model.constant],
-        "losses": [_number(v) for v in model.losses],
+        "constant": [plain(v) for v in model.constant],
+        "losses": [plain(v) for v in model.losses],
         "trees": [_node_to_dict(tree) for tree in model.trees],
     }
 
 
-def from_dict(data: Any, source: str = "this text") -> TreeSum:
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise ValueError(f"{source} is not a figs_spark model: it has no format '{FORMAT}'.")
-    if data.get("version") != VERSION:
-        raise ValueError(
-            f"{source} has format version {data.get('version')!r}; this figs_spark reads version "
-            f"{VERSION}. Load it with the figs_spark release that wrote it."
-        )
-    try:
-        model = TreeSum(
-            features=tuple(_feature_from_dict(f) for f in data["features"]),
-            trees=tuple(_node_from_dict(t) for t in data["trees"]),
-            constant=tuple(float(v) for v in data["constant"]),
-            losses=tuple(float(v) for v in data["losses"]),
-        )
-        _check(model)
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        what = f"the entry {error} is missing" if isinstance(error, KeyError) else str(error)
-        raise ValueError(f"{source} is damaged: {what}.") from error
+def from_dict(data: Any, source: str = "this text", path: str = "") -> TreeSum:
+    """What `to_dict` gave; `path` is its place in the file. In version 1 it says its format."""
+    entry = Entry(data, source, path)
+    head = ("format", "version") if "format" in entry.object() else ()
+    fields = entry.fields((*head, "features", "constant", "losses", "trees"))
+    if head and data["format"] != FORMAT:
+        fields["format"].refuse(repr(FORMAT))
+    if head and not is_version(data["version"], WITHOUT_FINGERPRINT):
+        fields["version"].refuse(str(WITHOUT_FINGERPRINT))
+    model = TreeSum(
+        features=_features(fields["features"]),
+        trees=tuple(_tree(tree) for tree in fields["trees"].items()),
+        constant=fields["constant"].numbers(),
+        losses=fields["losses"].numbers("inf", low=0.0),
+    )
+    _check(model, fields)
     return model
 
 
-def _check(model: TreeSum) -> None:
-    if not model.trees:
-        raise ValueError("it has no trees")
-    nodes = [node for tree in model.trees for node in tree.walk()]
-    if any(len(node.value) != model.outputs for node in nodes):
-        raise ValueError(f"a node does not have {model.outputs} value(s)")
-    for feature in model.features:
-        if feature.labels is not None and len(feature.labels) != len(feature.categories or ()):
-            raise ValueError(f"the feature '{feature.name}' has not one label for each category")
-    if len({split.step for split in model.splits}) < len(model.splits):
-        raise ValueError("two splits claim the same step")
-    for split in model.splits:
-        if not 0 <= split.feature < len(model.features):
-            raise ValueError(f"a split names a feature outside the {len(model.features)} known")
-        _check_split(model.features[split.feature], split)
-
-
-def _check_split(feature: Feature, split: Split) -> None:
-    if (split.threshold is None) != (feature.categories is not None):
-        kind = "numeric" if feature.categories is None else "categorical"
-        raise ValueError(f"the feature '{feature.name}' is {kind}, a split on it is not")
-    if split.threshold is not None and math.isnan(split.threshold):
-        raise ValueError(f"a split on '{feature.name}' has the threshold NaN")
-    if unknown := set(split.categories or ()) - set(feature.categories or ()):
-        raise ValueError(f"a split on '{feature.name}' lists unknown categories {unknown}")
-
-
-def _number(value: float) -> float | str:
-    return value if math.isfinite(value) else str(value)
+# Features
 
 
 def _feature_to_dict(feature: Feature) -> dict[str, Any]:
@@ -97,33 +103,55 @@ def _feature_to_dict(feature: Feature) -> dict[str, Any]:
     return data
 
 
-def _feature_from_dict(data: dict[str, Any]) -> Feature:
-    categories, labels = data.get("categories"), data.get("labels")
-    return Feature(
-        name=str(data["name"]),
-        categories=None if categories is None else tuple(map(_category_from_json, categories)),
-        labels=None if labels is None else tuple(labels),
-    )
+def _features(entry: Entry) -> tuple[Feature, ...]:
+    features = [_feature(item) for item in entry.items()]
+    entry.distinct([feature.name for feature in features])
+    return tuple(features)
 
 
-def _category_to_json(category: Any) -> Any:
+def _feature(entry: Entry) -> Feature:
+    fields = entry.fields(["name"], ["categories", "labels"])
+    categories, labels = None, None
+    if "categories" in fields:
+        categories = _categories(fields["categories"])
+    if "labels" in fields:
+        labels = tuple(item.text() for item in fields["labels"].items())
+        if len(labels) != len(categories or ()):
+            entry.damaged("there is not one label for each category")
+    return Feature(fields["name"].text(), categories, labels)
+
+
+def _category_to_json(category: Category) -> Any:
     """Numbers that JSON cannot hold become {"number": "inf"}, apart from the text "inf"."""
-    if isinstance(category, float) and not math.isfinite(category):
-        return {"number": str(category)}
-    return category
+    text = plain(category) if isinstance(category, float) else category
+    return {"number": text} if isinstance(category, float) and text is not category else category
 
 
-def _category_from_json(value: Any) -> Any:
-    if isinstance(value, dict):
-        return float(value["number"])
-    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+def _categories(entry: Entry) -> tuple[Category, ...]:
+    """Texts, booleans or numbers, all of one kind."""
+    categories = [_category(item) for item in entry.items()]
+    if len(set(map(type, categories))) > 1:
+        entry.damaged("texts, booleans and numbers are mixed")
+    return entry.distinct(categories)
+
+
+def _category(entry: Entry) -> Category:
+    if isinstance(entry.value, (str, bool)):
+        return entry.text() if isinstance(entry.value, str) else entry.boolean()
+    if isinstance(entry.value, dict):
+        number = entry.fields(["number"])["number"]
+        return number.number("inf", "-inf")
+    return entry.number()
+
+
+# Trees
 
 
 def _node_to_dict(node: Node) -> dict[str, Any]:
     data: dict[str, Any] = {
-        "value": [_number(v) for v in node.value],
+        "value": [plain(v) for v in node.value],
         "rows": node.rows,
-        "weight": _number(node.weight),
+        "weight": plain(node.weight),
     }
     if branches := node.branches:
         split, left, right = branches
@@ -135,43 +163,97 @@ def _node_to_dict(node: Node) -> dict[str, Any]:
     return data
 
 
-def _node_from_dict(data: dict[str, Any]) -> Node:
-    node = Node(tuple(float(v) for v in data["value"]), int(data["rows"]), float(data["weight"]))
-    if "split" not in data:
-        return node
-    return Node(
-        value=node.value,
-        rows=node.rows,
-        weight=node.weight,
-        split=_split_from_dict(data["split"]),
-        left=_node_from_dict(data["left"]),
-        right=_node_from_dict(data["right"]),
-    )
+def _tree(root: Entry) -> Node:
+    """Without recursion: every node is read before its children, and built after them."""
+    pending, read = [(root, 0)], []
+    while pending:
+        entry, depth = pending.pop()
+        if depth > MAX_DEPTH:
+            root.damaged(f"there are more than {MAX_DEPTH} levels")
+        inner = ("split", "left", "right") if "split" in entry.object() else ()
+        fields = entry.fields(("value", "rows", "weight", *inner))
+        node = Node(
+            value=fields["value"].numbers(),
+            rows=fields["rows"].integer(0, 2**63 - 1),
+            weight=fields["weight"].number(low=0.0),
+            split=_split(fields["split"]) if inner else None,
+        )
+        read.append(node)
+        pending += [(fields[name], depth + 1) for name in reversed(inner[1:])]
+    built: list[Node] = []
+    for node in reversed(read):
+        if node.split is not None:
+            node = replace(node, left=built.pop(), right=built.pop())
+        built.append(node)
+    return built[0]
 
 
 def _split_to_dict(split: Split) -> dict[str, Any]:
     data: dict[str, Any] = {
         "feature": split.feature,
         "step": split.step,
-        "gain": _number(split.gain),
+        "gain": plain(split.gain),
         "missing_left": split.missing_left,
     }
     if split.threshold is not None:
-        return data | {"threshold": _number(split.threshold)}
+        return data | {"threshold": plain(split.threshold)}
     listed = [_category_to_json(c) for c in split.categories or ()]
     return data | {"categories": listed, "listed_left": split.listed_left}
 
 
-def _split_from_dict(data: dict[str, Any]) -> Split:
-    categories = None
-    if "threshold" not in data:
-        categories = tuple(map(_category_from_json, data["categories"]))
+def _split(entry: Entry) -> Split:
+    numeric = "threshold" in entry.object()
+    own = ("threshold",) if numeric else ("categories", "listed_left")
+    fields = entry.fields(("feature", "step", "gain", "missing_left", *own))
     return Split(
-        feature=int(data["feature"]),
-        step=int(data["step"]),
-        gain=float(data["gain"]),
-        missing_left=bool(data["missing_left"]),
-        threshold=float(data["threshold"]) if "threshold" in data else None,
-        categories=categories,
-        listed_left=bool(data.get("listed_left", True)),
+        feature=fields["feature"].integer(0),
+        step=fields["step"].integer(0),
+        gain=fields["gain"].number(),
+        missing_left=fields["missing_left"].boolean(),
+        threshold=fields["threshold"].number("inf", "-inf") if numeric else None,
+        categories=None if numeric else _categories(fields["categories"]),
+        listed_left=True if numeric else fields["listed_left"].boolean(),
     )
+
+
+# What must fit together
+
+
+def _check(model: TreeSum, fields: dict[str, Entry]) -> None:
+    trees = fields["trees"]
+    if not model.trees or not model.constant:
+        trees.damaged("there are no trees, or none of their values")
+    for tree, entry in zip(model.trees, trees.items(), strict=True):
+        _check_tree(model, tree, entry)
+    splits = model.splits
+    if [split.step for split in splits] != list(range(len(splits))):
+        trees.damaged(f"the steps of the {len(splits)} splits are not 0, 1, 2, ..., each once,")
+    if len(model.losses) != len(splits) + 1:
+        fields["losses"].damaged(
+            f"there are {len(model.losses)} losses for {len(splits)} splits, not one more than them"
+        )
+
+
+def _check_tree(model: TreeSum, tree: Node, entry: Entry) -> None:
+    for node in tree.walk():
+        if len(node.value) != model.outputs:
+            entry.damaged(f"a node does not have {model.outputs} value(s)")
+        if branches := node.branches:
+            split, *children = branches
+            if any(child.split and child.split.step < split.step for child in children):
+                entry.damaged(f"a split comes before the one above it, of step {split.step},")
+            _check_split(model.features, split, entry)
+
+
+def _check_split(features: tuple[Feature, ...], split: Split, entry: Entry) -> None:
+    if split.feature >= len(features):
+        entry.damaged(f"step {split.step} splits feature {split.feature} of {len(features)}")
+    feature = features[split.feature]
+    if (split.threshold is None) != (feature.categories is not None):
+        kind = "numeric" if feature.categories is None else "categorical"
+        entry.damaged(f"the feature {feature.name!r} is {kind}, and step {split.step} is not")
+    listed = set(split.categories or ())
+    if unknown := listed - set(feature.categories or ()):
+        entry.damaged(f"a split on {feature.name!r} lists unknown categories {unknown}")
+    if split.categories and type(split.categories[0]) is not type((feature.categories or ("",))[0]):
+        entry.damaged(f"a split on {feature.name!r} lists categories of another type")

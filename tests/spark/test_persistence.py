@@ -104,7 +104,7 @@ def test_a_loaded_model_can_be_saved_and_changed(tmp_path: Path, saved: Path) ->
     assert second.treeSum == first.treeSum
 
 
-def test_files_are_json_text(saved: Path) -> None:
+def test_files_are_json_text(saved: Path, model: FIGSClassificationModel) -> None:
     lines = {
         path.parent.name: path.read_text().splitlines()
         for path in saved.rglob("*")
@@ -115,7 +115,9 @@ def test_files_are_json_text(saved: Path) -> None:
     metadata, contents = (json.loads(lines[name][0]) for name in ("metadata", "model"))
     assert [len(found) for found in lines.values()] == [1, 1]
     assert metadata["class"] == "figs_spark.FIGSClassificationModel"
-    assert contents["treeSum"]["version"] == 1
+    assert contents["format"] == 2
+    assert contents["fingerprint"] == model.fingerprint
+    assert str(model).endswith(f"\n\nFingerprint {model.fingerprint[:12]}")
 
 
 # What is there already
@@ -168,11 +170,18 @@ DAMAGE: list[tuple[str, Callable[[Any], Any], str]] = [
     ("metadata", lambda data: data | {"paramMap": {"maxBins": 999}}, "damaged: maxBins: .* 999"),
     ("metadata", lambda data: data | {"class": "figs_spark.Forest"}, "holds a figs_spark.Forest"),
     ("model", lambda data: json.dumps(data)[:99], "model is damaged: it is not JSON"),
-    ("model", without("treeSum"), "model is not a figs_spark model"),
+    ("metadata", lambda data: data | {"uid": "x"}, "metadata is damaged: its entry 'digest' is"),
+    ("metadata", lambda data: data | {"parts": []}, "metadata is damaged: its entry 'digest' is"),
+    ("model", without("treeSum"), "model is damaged: the entry 'treeSum' is missing"),
     ("model", without("classes"), "model is damaged: the entry 'classes' is missing"),
-    ("model", lambda data: data | {"classes": 2}, "the entry 'classes' is 2, and a leaf has 3"),
-    ("model", lambda data: data | {"treeSum": data["treeSum"] | {"version": 9}}, "version 9; "),
-    ("model", lambda data: data | {"treeSum": data["treeSum"] | {"trees": []}}, "has no trees"),
+    ("model", lambda data: data | {"classes": 2}, r"2 classes, and a leaf has 3 value\(s\)"),
+    ("model", lambda data: data | {"classes": 0}, "'classes' is 0, and a number from 2 to 255"),
+    ("model", lambda data: data | {"classNames": ["a", "b"]}, "2 names for 3 classes"),
+    ("model", lambda data: data | {"format": 9}, "has format 9, and this version .* reads 2"),
+    ("model", without("format"), "has format None, and this version"),
+    ("model", lambda data: data | {"treeSum": data["treeSum"] | {"trees": []}}, "are no trees"),
+    ("model", lambda data: data | {"fingerprint": 64 * "0"}, "'fingerprint' is '0000"),
+    ("model", lambda data: data | {"extra": 1}, "the entry 'extra' is unknown"),
 ]
 
 

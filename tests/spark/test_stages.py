@@ -154,7 +154,7 @@ def test_balanced_classes_equal_explicit_weights(data: DataFrame) -> None:
     assert rules["path"].tolist() == expected["path"].tolist()
     assert rules["value"].to_numpy() == pytest.approx(expected["value"].to_numpy(), abs=1e-12)
     assert rules["weight"].to_numpy() == pytest.approx(expected["weight"].to_numpy())
-    (everyone,) = df.agg(F.sum("explicit")).first() or ()
+    everyone = df.agg(F.sum("explicit")).collect()[0][0]
     assert rules.groupby("tree")["weight"].sum().tolist() == pytest.approx(
         [everyone] * rules["tree"].nunique()
     )

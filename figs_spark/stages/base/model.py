@@ -27,6 +27,8 @@ from figs_spark.stages.base.persistence import Persistent
 from figs_spark.stages.base.rows import by_name, in_order
 from figs_spark.stages.params.declared import DeclaredParams
 from figs_spark.treesum import Feature
+from figs_spark.treesum.contents import read_classes
+from figs_spark.treesum.fingerprint import short, stage_fingerprint
 from figs_spark.treesum.prediction import Outcome
 from figs_spark.treesum.reading import Labels
 
@@ -163,6 +165,13 @@ class FittedModel(DeclaredParams, Persistent, Model):
 
     # Text and picture
 
+    @abstractmethod
+    def _text(self) -> str:
+        """What `print(model)` shows before the fingerprint."""
+
+    def __str__(self) -> str:
+        return f"{self._text()}\n\nFingerprint {short(self.fingerprint)}"
+
     @property
     def toDebugString(self) -> str:
         """The model as text, as `print(model)` shows it."""
@@ -219,15 +228,18 @@ class FittedModel(DeclaredParams, Persistent, Model):
 
     # Saving
 
+    @property
+    def fingerprint(self) -> str:
+        """The SHA-256 of the model: of all that it holds, and of the threshold it decides by."""
+        return stage_fingerprint(
+            self._contents() or {},
+            self._value_if_any("threshold"),
+            self._value_if_any("thresholds"),
+        )
+
     def _class_contents(self) -> dict[str, Any]:
         return {"classes": self._classes, "classNames": self._class_names}
 
     def _set_classes(self, contents: dict[str, Any], outputs: int, source: str) -> None:
-        self._classes = contents.get("classes", "missing")
-        if not isinstance(self._classes, int) or self._target.outputs != outputs:
-            raise ValueError(
-                f"{source} is damaged: the entry 'classes' is {self._classes}, and a leaf has "
-                f"{outputs} value(s)."
-            )
-        names = contents.get("classNames")
-        self._class_names = tuple(names) if names else None
+        classification = self.hasParam("probabilityCol")
+        self._classes, self._class_names = read_classes(contents, outputs, classification, source)

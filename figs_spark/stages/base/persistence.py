@@ -5,12 +5,16 @@ A stage is a directory: `metadata` (uid and Params, in the form of Spark ML) and
 Metadata and model are one line of text each, written by Spark itself, so every
 store that Spark reaches will do. The directory is taken first, by an empty file, so that what was
 there is an error or, on request, removed. `metadata` comes last: without it the rest is incomplete.
+
+Saved files are not trusted. `metadata` carries a digest and `model` the fingerprint of the model;
+what does not agree with them, or is not what a stage writes, is refused by the file and the entry.
 """
 
 from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -19,7 +23,13 @@ from pyspark.ml.util import MLReadable, MLReader, MLWritable, MLWriter
 from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
+from figs_spark.treesum.contents import check_names, check_thresholds
+from figs_spark.treesum.serialization import check_fingerprint, is_version
+from figs_spark.treesum.strict_json import Entry, check_digest, digest, parse
+
 PACKAGE = "figs_spark"
+FORMAT = 2  # of the model; the first had neither format nor fingerprint
+MESSAGE = 500  # characters of what is wrong with a Param
 
 
 class Persistent(Params, MLWritable, MLReadable[Any]):
@@ -37,7 +47,7 @@ class Persistent(Params, MLWritable, MLReadable[Any]):
         return None
 
     def _set_contents(self, contents: dict[str, Any], source: str) -> None:
-        """Take back what `_contents` gave; raise ValueError where it is damaged."""
+        """Take back what `_contents` gave; raise ValueError if it is damaged."""
 
     def _parts(self) -> dict[str, Any]:
         """Stages inside this one, by name; one that is the value of a Param by the Param's name."""
@@ -53,11 +63,12 @@ class StageWriter(MLWriter):
         self.stage = stage
 
     def save(self, path: str) -> None:
-        spark, contents = _session(self), self.stage._contents()
-        metadata = _metadata(self.stage, spark.version)
+        spark = _session(self)
+        metadata = metadata_of(self.stage, spark.version)
+        lines = [] if self.stage._contents() is None else [model_text(self.stage)]
         _write(spark, path, [], "overwrite" if self.shouldOverwrite else "error")
-        if contents is not None:
-            _write(spark, f"{path}/model", [json.dumps(contents, allow_nan=False)])
+        if lines:
+            _write(spark, f"{path}/model", lines)
         for name, part in self.stage._parts().items():
             part.save(f"{path}/{name}")
         _write(spark, f"{path}/metadata", [json.dumps(metadata, allow_nan=False)])
@@ -70,32 +81,87 @@ class StageReader(MLReader[Any]):
 
     def load(self, path: str) -> Any:
         spark = _session(self)
-        metadata = _json(spark, f"{path}/metadata")
-        expected = _class_name(self.cls)
-        found = metadata.get("class", "file without the entry 'class'")
-        if found != expected:
-            raise ValueError(
-                f"{path} holds a {found}, not a {expected}. Load it with the class that saved it."
-            )
-        stage = self.cls()
-        try:
-            stage._resetUid(metadata["uid"])
-            stage._setDefault(**metadata["defaultParamMap"])
-            stage._set(**metadata["paramMap"])
-        except (KeyError, AttributeError, TypeError, ValueError) as error:
-            what = f"the entry {error} is missing" if isinstance(error, KeyError) else str(error)
-            raise ValueError(f"{path}/metadata is damaged: {what}.") from error
+        metadata = parse(_text(spark, f"{path}/metadata"), f"{path}/metadata")
+        stage = stage_from(metadata, self.cls, path)
         if stage._contents() is not None:
-            stage._set_contents(_json(spark, f"{path}/model"), f"{path}/model")
-        parts = metadata.get("parts", {})
-        stage._set_parts({name: _load(cls, f"{path}/{name}") for name, cls in parts.items()})
+            source = f"{path}/model"
+            set_model(stage, parse(_text(spark, source), source), source)
+        parts = part_classes(metadata.get("parts", {}), f"{path}/metadata")
+        stage._set_parts({name: cls.load(f"{path}/{name}") for name, cls in parts.items()})
         return stage
 
 
-def _metadata(stage: Persistent, version: str) -> dict[str, Any]:
+# The model
+
+
+def model_text(stage: Any) -> str:
+    """The model as JSON with its fingerprint, once it was seen that it can be read again."""
+    contents: Any = stage._contents()
+    saved = {"format": FORMAT, "fingerprint": stage.fingerprint, **contents}
+    text = json.dumps(saved, allow_nan=False)
+    set_model(stage.copy(), parse(text, "The model"), "The model")
+    return text
+
+
+def set_model(stage: Any, saved: Any, source: str) -> None:
+    """Take back what `model_text` wrote, or figs_spark 0.1, which knew no fingerprint."""
+    contents = Entry(saved, source).object()
+    sealed = "format" in contents or "fingerprint" in contents
+    if sealed and not is_version(contents.get("format"), FORMAT):
+        raise ValueError(
+            f"{source} has format {contents.get('format')!r}, and this version of figs_spark reads "
+            f"{FORMAT}. Load it with the figs_spark release that wrote it."
+        )
+    contents = {k: v for k, v in contents.items() if k not in ("format", "fingerprint")}
+    stage._set_contents(contents, source)
+    if unknown := sorted(set(contents) - set(stage._contents())):
+        raise ValueError(f"{source} is damaged: the entry {unknown[0]!r} is unknown.")
+    check_names(stage.getOrDefault("featuresCols"), stage.numFeatures, source)
+    check_thresholds(stage.given("thresholds"), stage._classes, source)
+    if sealed:
+        check_fingerprint(saved.get("fingerprint"), stage.fingerprint, source)
+
+
+# The metadata
+
+
+def set_params(setter: Callable[..., Any], entry: Entry) -> None:
+    """Set saved Params; what they may not be is damage."""
+    values = entry.object()
+    try:
+        setter(**values)
+    except (AttributeError, TypeError, ValueError, OverflowError, RecursionError) as error:
+        reason = str(error) if len(str(error)) <= MESSAGE else f"{str(error)[:MESSAGE]}..."
+        raise ValueError(f"{entry.source} is damaged: {reason}") from error
+
+
+def stage_from(metadata: Any, cls: type[Persistent], path: str) -> Any:
+    """A new stage with the uid and the Params of its metadata."""
+    source = f"{path}/metadata"
+    Entry(metadata, source).object()
+    expected = _class_name(cls)
+    name = metadata.get("class", "file without the entry 'class'")
+    if name != expected:
+        raise ValueError(
+            f"{path} holds a {name}, not a {expected}. Load it with the class that saved it."
+        )
+    stage = cls()
+    for name in ("uid", "defaultParamMap", "paramMap"):
+        if name not in metadata:
+            raise ValueError(f"{source} is damaged: the entry '{name}' is missing.")
+    stage._resetUid(Entry(metadata["uid"], source, "uid").text())
+    set_params(stage._setDefault, Entry(metadata["defaultParamMap"], source, "defaultParamMap"))
+    set_params(stage._set, Entry(metadata["paramMap"], source, "paramMap"))
+    if "digest" in metadata:
+        rest = {name: value for name, value in metadata.items() if name != "digest"}
+        check_digest(metadata["digest"], rest, source)
+    return stage
+
+
+def metadata_of(stage: Persistent, version: str) -> dict[str, Any]:
     parts = stage._parts()
     given = {p.name: value for p, value in stage._paramMap.items() if p.name not in parts}
-    return {
+    metadata = {
         "class": _class_name(type(stage)),
         "timestamp": int(time.time() * 1000),
         "sparkVersion": version,
@@ -106,6 +172,8 @@ def _metadata(stage: Persistent, version: str) -> dict[str, Any]:
             name: f"{type(p).__module__}.{type(p).__qualname__}" for name, p in parts.items()
         },
     }
+    part_classes(metadata["parts"], "The stage")
+    return metadata | {"digest": digest(json.loads(json.dumps(metadata, allow_nan=False)))}
 
 
 def _class_name(cls: type) -> str:
@@ -113,16 +181,26 @@ def _class_name(cls: type) -> str:
     return f"{PACKAGE}.{cls.__name__}"
 
 
-def _load(name: str, path: str) -> Any:
-    """A stage by the class that saved it."""
-    module, _, title = name.rpartition(".")
+def part_classes(parts: Any, source: str) -> dict[str, Any]:
+    """The class of each stage inside this one; a stage of Spark ML or of this package."""
+    entries = Entry(parts, source, "parts").object()
+    return {name: _part_class(name, cls, source) for name, cls in entries.items()}
+
+
+def _part_class(part: str, name: Any, source: str) -> Any:
+    entry = Entry(name, source, f"parts.{part}")
+    if not part.isidentifier():
+        entry.damaged(f"{part!r} is not the name of a part")
+    module, _, title = entry.text().rpartition(".")
+    if not f"{module}.".startswith(("pyspark.ml.", f"{PACKAGE}.")):
+        entry.refuse("the name of a class of pyspark.ml or figs_spark")
     try:
-        found = getattr(import_module(module), title)
+        cls = getattr(import_module(module), title)
     except (ImportError, ValueError, AttributeError) as error:
-        raise ValueError(f"{path} holds a {name}, which cannot be imported: {error}.") from error
-    if not (isinstance(found, type) and issubclass(found, MLReadable)):
-        raise ValueError(f"{path} is damaged: {name} is no stage that can be loaded.")
-    return found.load(path)
+        raise ValueError(f"{source}: {name} (parts.{part}) cannot be imported: {error}.") from error
+    if not (isinstance(cls, type) and issubclass(cls, MLReadable)):
+        entry.refuse("a stage that can be loaded")
+    return cls
 
 
 def _write(spark: SparkSession, path: str, lines: list[str], mode: str = "error") -> None:
@@ -130,18 +208,11 @@ def _write(spark: SparkSession, path: str, lines: list[str], mode: str = "error"
     frame.coalesce(1).write.mode(mode).text(path)
 
 
-def _json(spark: SparkSession, path: str) -> dict[str, Any]:
+def _text(spark: SparkSession, path: str) -> str:
     try:
-        lines = [row[0] for row in spark.read.text(path).collect()]
+        return "\n".join(row[0] for row in spark.read.text(path).collect())
     except Exception as error:
         raise ValueError(f"{path} cannot be read: {error}") from error
-    try:
-        data = json.loads("\n".join(lines))
-    except ValueError as error:
-        raise ValueError(f"{path} is damaged: it is not JSON ({error}).") from error
-    if not isinstance(data, dict):
-        raise ValueError(f"{path} is damaged: it is not a JSON object.")
-    return data
 
 
 def _session(io: MLWriter | MLReader[Any]) -> SparkSession:

@@ -21,6 +21,7 @@ from pyspark.sql.types import BooleanType, DataType, NumericType, StringType
 from figs_spark.dataframes.columns import field, listed
 from figs_spark.stages.base.inputs import Inputs
 from figs_spark.stages.gfigs.groups import Group
+from figs_spark.treesum.strict_json import Entry
 
 MAX_CATEGORIES = 255
 NUMBER, CODE, TEXT = "number", "code", "text"  # a code is a number that stands for a category
@@ -271,12 +272,28 @@ def to_list(columns: Sequence[MembershipColumn]) -> list[dict[str, Any]]:
     return [asdict(column) for column in columns]
 
 
-def from_list(saved: Any, source: str) -> tuple[MembershipColumn, ...]:
-    """The columns from the JSON that `to_list` made."""
-    try:
-        return tuple(
-            MembershipColumn(**{**entry, "categories": tuple(entry["categories"])})
-            for entry in saved
-        )
-    except (TypeError, KeyError) as error:
-        raise ValueError(f"{source} is damaged: the membership columns are {saved!r}.") from error
+def from_list(saved: Any, features: int, source: str) -> tuple[MembershipColumn, ...]:
+    """The columns from the JSON that `to_list` made; `features` is the length of the vector."""
+    entries = Entry(saved, source, "membershipColumns")
+    columns = [_from_entry(entry, features) for entry in entries.items()]
+    if not columns:
+        entries.refuse("at least one column")
+    entries.distinct([column.name for column in columns])
+    return tuple(columns)
+
+
+def _from_entry(entry: Entry, features: int) -> MembershipColumn:
+    fields = entry.fields(("name", "kind", "place", "fill", "missing", "categories"))
+    kind, categories = fields["kind"].text(), fields["categories"].texts()
+    if kind not in (NUMBER, CODE, TEXT):
+        fields["kind"].refuse(f"one of {NUMBER}, {CODE}, {TEXT}")
+    if kind == NUMBER and categories:
+        fields["categories"].refuse("no category for a number")
+    return MembershipColumn(
+        name=fields["name"].text(),
+        kind=kind,
+        place=None if fields["place"].value is None else fields["place"].integer(0, features - 1),
+        fill=fields["fill"].number(),
+        missing=fields["missing"].boolean(),
+        categories=categories,
+    )

@@ -19,7 +19,6 @@ from figs_spark.stages.base.model import FittedModel
 from figs_spark.stages.base.outputs import ClassificationOutputs, RegressionOutputs
 from figs_spark.stages.figs import FIGSClassificationModel, FIGSModel, FIGSRegressionModel
 from figs_spark.stages.gfigs.groups import (
-    KINDS,
     Group,
     check_group_column,
     refused,
@@ -30,7 +29,8 @@ from figs_spark.stages.gfigs.membership import Membership
 from figs_spark.stages.gfigs.membership_columns import check_scoring_type, from_list, to_list
 from figs_spark.stages.gfigs.params import CLASSIFICATION, MIXTURE, POOLED, REGRESSION
 from figs_spark.treesum import Feature, TreeSum
-from figs_spark.treesum.serialization import from_dict, to_dict
+from figs_spark.treesum.contents import read_groups
+from figs_spark.treesum.serialization import to_dict
 from figs_spark.treesum.text import describe_each, rules
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class GroupedModel(FittedModel):
             for group, size in self._effective.items()
         }
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         name, weighting = (self.getOrDefault(p) for p in ("groupCol", "weighting"))
         title = f"{type(self).__name__}: {len(self.groups)} groups of {name}, {weighting} weights"
         if weighting == POOLED:
@@ -178,7 +178,7 @@ class GroupedModel(FittedModel):
         if name := self.getOrDefault(param):
             shares = packed_column(field(dataset, name, param), param)
             return dataset.withColumn(self._shares, shares)
-        if self._membership is None:
+        if self._membership is None or self.membershipModel is None:
             raise ValueError(
                 "unseenGroup is 'mixture', and the model has no membershipModel. Fit it with "
                 "weighting 'membership', or with unseenGroup 'mixture' from the start."
@@ -265,25 +265,20 @@ class GroupedModel(FittedModel):
         }
 
     def _set_contents(self, contents: dict[str, Any], source: str) -> None:
-        groups, models = contents.get("groups"), contents.get("models")
-        sizes = contents.get("effectiveSampleSizes")
-        if not groups or not models or not sizes or not len(groups) == len(models) == len(sizes):
-            raise ValueError(f"{source} is damaged: groups, models and sizes do not match.")
-        if any(type(group) not in KINDS for group in groups):
-            raise ValueError(f"{source} is damaged: the groups are {groups}.")
-        sums = [from_dict(model, source) for model in models]
-        self._sums = dict(zip(groups, sums))
-        self._effective = dict(zip(groups, sizes))
-        self._set_classes(contents, sums[0].outputs, source)
-        saved = contents.get("membershipColumns")
-        if saved is not None:
-            self._membership = Membership(tuple(groups), from_list(saved, source), None)
+        self._sums, self._effective = read_groups(contents, source)
+        first = next(iter(self._sums.values()))
+        self._set_classes(contents, first.outputs, source)
+        if contents.get("membershipColumns") is None:
+            self._membership = None
+        else:
+            columns = from_list(contents["membershipColumns"], len(first.features), source)
+            self._membership = Membership(self.groups, columns, None)
 
     def _parts(self) -> dict[str, Any]:
-        return {} if self._membership is None else {"membershipModel": self._membership.model}
+        return {} if self.membershipModel is None else {"membershipModel": self.membershipModel}
 
     def _set_parts(self, parts: dict[str, Any]) -> None:
-        if self._membership is not None:
+        if self._membership is not None and "membershipModel" in parts:
             self._membership = replace(self._membership, model=parts["membershipModel"])
 
 

@@ -6,6 +6,7 @@ The type that it returns is the type that editors and type checkers show for the
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -61,7 +62,7 @@ def number(low: float = -math.inf, high: float = math.inf) -> Callable[[Any], fl
 
 
 def _within(value: Any, low: float, high: float) -> Any:
-    if not low <= value <= high or math.isinf(value):
+    if not low <= value <= high or abs(value) > sys.float_info.max:
         bounds = f"at least {low:g}" if high == math.inf else f"from {low:g} to {high:g}"
         raise ValueError(f"a finite number {bounds} is needed, got {value!r}")
     return value
