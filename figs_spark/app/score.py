@@ -27,7 +27,7 @@ from figs_spark.app.outputs import FileFormat, appearing, check_output
 from figs_spark.app.saved_models import check_columns, load_model
 from figs_spark.app.sources import Input, need_columns, read, require
 from figs_spark.app.streams import check_stream, score_stream
-from figs_spark.dataframes.columns import column
+from figs_spark.dataframes.columns import column, folding
 from figs_spark.stages.gfigs.model import GroupedModel
 
 log = logging.getLogger("figs_spark")
@@ -100,8 +100,10 @@ def scored(model: Any, rows: DataFrame, settings: Settings[Score]) -> DataFrame:
     check_columns(model, rows)
     need_columns(rows, values.keep or [])
     names = values.keep if values.keep is not None else rows.columns
+    fold = folding(rows)
+    taken = {fold(name): name for name in names}
     for param in ("predictionCol", "probabilityCol", "contributionsCol", "rulesCol"):
-        if (name := getattr(values, param)) in names:
+        if (name := taken.get(fold(getattr(values, param) or ""))) is not None:
             message = f"the input already has a column '{name}'. Give the output another name."
             raise settings.error(param, message, UNFIT_INPUT)
     model = model.copy()._set(**_output_params(model, settings))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -19,15 +19,20 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
+def folding(dataset: DataFrame) -> Callable[[str], str]:
+    """Maps names that Spark takes for the same to the same text, by spark.sql.caseSensitive."""
+    setting = dataset.sparkSession.conf.get("spark.sql.caseSensitive", "false")
+    return (lambda name: name) if str(setting).lower() == "true" else str.lower
+
+
 def field(dataset: DataFrame, name: str, param: str) -> StructField:
     """The field of a column; if there is none or several, an error that names the Param."""
-    fields = [f for f in dataset.schema.fields if f.name == name]
+    fold = folding(dataset)
+    fields = [f for f in dataset.schema.fields if fold(f.name) == fold(name)]
     if len(fields) == 1:
         return fields[0]
     if fields:
-        raise ValueError(
-            f"{len(fields)} columns are called '{name}' ({param}). Rename all but one."
-        )
+        raise ValueError(ambiguous([f.name for f in fields], name, param))
     raise ValueError(
         f"Column '{name}' ({param}) is not in the DataFrame, which has "
         f"{listed(dataset.columns)}. Set {param} to one of its columns."
@@ -42,6 +47,16 @@ def numeric_field(dataset: DataFrame, name: str, param: str) -> StructField:
             f"is needed. Cast it, or index text with StringIndexer."
         )
     return numeric
+
+
+def ambiguous(same: Sequence[str], name: str, param: str) -> str:
+    """What to say of a name that several columns have."""
+    if len(set(same)) == 1:
+        return f"{len(same)} columns are called '{name}' ({param}). Rename all but one."
+    return (
+        f"'{name}' ({param}) may be {len(same)} columns, {listed(same)}: Spark does not tell upper "
+        f"and lower case apart. Rename all but one, or set spark.sql.caseSensitive to true."
+    )
 
 
 def listed(names: Sequence[str], most: int = 8) -> str:

@@ -67,6 +67,10 @@ class Ensemble:
         run(np.ascontiguousarray(table, dtype=np.float64), trees, scores)
         return scores
 
+    def first_scores(self, table: Floats) -> Floats:
+        """The raw scores of the first member, (rows, outputs)."""
+        return self.member_scores(table)[:, 0]
+
     def predict(self, table: Floats) -> Floats:
         """The mean over the members of what each predicts, (rows, outputs)."""
         scores = self.member_scores(table)

@@ -11,14 +11,17 @@ from pyspark.ml.linalg import DenseVector, Vectors
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from figs_spark.dataframes.compat import table_udf
 from figs_spark.dataframes.expressions import contribution_columns, leaf_columns, score_columns
+from figs_spark.engine.ensemble_scores import Ensemble
 from figs_spark.engine.training import Trained, train
 from figs_spark.pictures.shapes import Drawing
 from figs_spark.pictures.trees import draw_model
 from figs_spark.pictures.waterfall import DrawnExplanation
 from figs_spark.stages.base.checks import Checked, check
 from figs_spark.stages.base.estimator import NestedSizes, progress_bar
-from figs_spark.stages.base.model import FittedModel
+from figs_spark.stages.base.inputs import as_numbers
+from figs_spark.stages.base.model import MOST_NATIVE_OUTPUTS, FittedModel
 from figs_spark.stages.base.outputs import (
     ClassificationOutputs,
     RegressionOutputs,
@@ -135,6 +138,12 @@ class FIGSModel(FittedModel):
         return {split.feature for split in self.treeSum.splits}
 
     def _score_array(self, features: Sequence[Column]) -> Column:
+        """A native expression; of many classes by Python workers, see `_predicted_array`."""
+        if self.treeSum.outputs > MOST_NATIVE_OUTPUTS:
+            ensemble = Ensemble.of([self.treeSum], self._target)
+            return table_udf(ensemble.first_scores, self.numFeatures)(
+                as_numbers(self._features, features)
+            )
         return F.array(*score_columns(self.treeSum, features))
 
     def _raw_scores(self, values: Any) -> np.ndarray:

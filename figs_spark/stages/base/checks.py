@@ -22,7 +22,13 @@ from figs_spark.stages.base.classes import (
     class_names,
     times_factors,
 )
-from figs_spark.stages.base.inputs import Inputs, check_outputs, read_inputs, training_column
+from figs_spark.stages.base.inputs import (
+    Inputs,
+    check_outputs,
+    check_reserved,
+    read_inputs,
+    training_column,
+)
 from figs_spark.stages.base.row_checks import check_rows
 from figs_spark.stages.base.row_counts import TrainingColumns, count_rows, total_counts
 
@@ -43,6 +49,7 @@ def check(dataset: DataFrame, stage: Any, classification: bool, **extra: Column)
     `extra` are further columns of the table, see `Table`.
     """
     check_outputs(dataset, stage)
+    check_reserved(dataset)
     inputs = read_inputs(dataset, stage)
     columns = _training_columns(dataset, stage, inputs)
     counts = count_rows(dataset, inputs, columns, classification)
@@ -66,6 +73,7 @@ def check(dataset: DataFrame, stage: Any, classification: bool, **extra: Column)
         target=Target(classes, 0.0 if classes else total["sum"] / total["weight"]),
         rows=total["positive"],
         partitions=total["partitions"],
+        label_sum=total["label_sum"],
     )
     return Checked(table, class_names(dataset, stage, classes))
 
@@ -83,8 +91,8 @@ def _training_columns(dataset: DataFrame, stage: Any, inputs: Inputs) -> Trainin
 
 def _label(dataset: DataFrame, stage: Any, inputs: Inputs) -> Column:
     name = stage.getOrDefault("labelCol")
-    numeric_field(dataset, name, "labelCol")
-    if name in inputs.names:
+    label = numeric_field(dataset, name, "labelCol")
+    if label.name in inputs.names:
         raise ValueError(f"Column '{name}' is both labelCol and a feature. Remove it from one.")
     return column(name).cast("double")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,8 @@ from pyspark.sql import functions as F
 from figs_spark.dataframes.columns import field
 from figs_spark.stages.base.row_counts import MAX_CLASSES, Counts
 from figs_spark.stages.params.values import class_weight
+
+log = logging.getLogger("figs_spark")
 
 
 def check_classes(counts: Sequence[Counts], total: Counts, stage: Any, dataset: DataFrame) -> int:
@@ -29,8 +32,26 @@ def check_classes(counts: Sequence[Counts], total: Counts, stage: Any, dataset: 
             f"Column '{label}' (labelCol) has the single class {trained[0]} in all "
             f"{total['training']} training rows. At least two classes are needed."
         )
-    largest = max(int(part["class"]) for part in counts if part["positive"] > 0)
-    return max(largest + 1, len(_indexed_names(dataset, label) or ()))
+    names = _indexed_names(dataset, label) or ()
+    present = {int(part["class"]) for part in counts if part["positive"] > 0}
+    classes = max(*present, len(names) - 1) + 1
+    if not names:
+        _check_gaps(present, classes, label)
+    return classes
+
+
+def _check_gaps(present: set[int], classes: int, label: str) -> None:
+    """Classes without rows: a warning; ValueError if the labels are not numbered from 0 on."""
+    empty = sorted(set(range(classes)) - present)
+    if not empty:
+        return
+    gaps = (
+        f"Column '{label}' (labelCol) has no rows of {len(empty)} of the {classes} classes 0 to "
+        f"{classes - 1}: {', '.join(map(str, empty[:8]))}{', ...' if len(empty) > 8 else ''}."
+    )
+    if empty[0] == 0 or len(empty) > len(present):
+        raise ValueError(f"{gaps} Number the classes from 0 without gaps: StringIndexer does so.")
+    log.warning("%s They get a probability of about 0.", gaps)
 
 
 def class_names(dataset: DataFrame, stage: Any, classes: int) -> tuple[str, ...] | None:

@@ -21,9 +21,10 @@ from pyspark.sql.types import (
     StructField,
 )
 
-from figs_spark.dataframes.columns import column, field, listed, quoted
+from figs_spark.dataframes.columns import column, field, folding, listed, quoted
 from figs_spark.treesum import Feature
 
+RESERVED = "figs_spark_"  # begins the names of columns that training adds for a while
 OUTPUT_PARAMS = (
     "predictionCol",
     "probabilityCol",
@@ -73,12 +74,14 @@ def read_inputs(dataset: DataFrame, stage: Any) -> Inputs:
 def _from_columns(dataset: DataFrame, names: Sequence[str]) -> Inputs:
     if not names:
         raise ValueError("featuresCols is an empty list. Name at least one column.")
-    repeated = sorted(name for name, times in Counter(names).items() if times > 1)
+    fold = folding(dataset)
+    named = Counter(map(fold, names))
+    repeated = sorted(name for name in set(names) if named[fold(name)] > 1)
     if repeated:
         raise ValueError(f"featuresCols names {listed(repeated)} more than once. Name each once.")
-    times = Counter(dataset.columns)
-    unique = {f.name: f for f in dataset.schema.fields if times[f.name] == 1}
-    fields = [unique.get(name) or field(dataset, name, "featuresCols") for name in names]
+    times = Counter(map(fold, dataset.columns))
+    unique = {fold(f.name): f for f in dataset.schema.fields if times[fold(f.name)] == 1}
+    fields = [unique.get(fold(name)) or field(dataset, name, "featuresCols") for name in names]
     allowed = (NumericType, BooleanType, StringType)
     wrong = [f for f in fields if not isinstance(f.dataType, allowed)]
     if wrong:
@@ -92,7 +95,7 @@ def _from_columns(dataset: DataFrame, names: Sequence[str]) -> Inputs:
         features=tuple(Feature(f.name, _categories(f.dataType)) for f in fields),
         is_text=tuple(isinstance(f.dataType, StringType) for f in fields),
         packed=None,
-        names=tuple(names),
+        names=tuple(f.name for f in fields),
     )
 
 
@@ -202,16 +205,32 @@ def scoring_columns(
 
 
 def check_outputs(dataset: DataFrame, stage: Params) -> None:
-    """ValueError if the name of an output is the name of another column."""
-    taken = dict.fromkeys(dataset.columns, "a column of the DataFrame")
+    """ValueError if Spark takes the name of an output for that of another column."""
+    fold = folding(dataset)
+    taken = {fold(name): f"the column '{name}' of the DataFrame" for name in dataset.columns}
+    problems = []
     for param in OUTPUT_PARAMS:
         name = stage.getOrDefault(param) if stage.hasParam(param) else ""
-        if name in taken:
-            raise ValueError(
-                f"Column '{name}' ({param}) is {taken[name]} already. Give {param} another name."
+        if fold(name) in taken:
+            problems.append(
+                f"Column '{name}' ({param}) is {taken[fold(name)]} already. Give {param} another "
+                f"name."
             )
-        if name:
-            taken[name] = param
+        elif name:
+            taken[fold(name)] = f"the {param}"
+    if problems:
+        raise ValueError("\n".join(problems))
+
+
+def check_reserved(dataset: DataFrame) -> None:
+    """ValueError if a column has a name that training uses itself."""
+    fold = folding(dataset)
+    clashes = [name for name in dataset.columns if fold(name).startswith(RESERVED)]
+    if clashes:
+        raise ValueError(
+            f"{len(clashes)} columns have names that begin with '{RESERVED}', which training uses "
+            f"itself: {listed(clashes)}. Rename or drop them."
+        )
 
 
 def _type_of(feature: Feature) -> type[DataType]:

@@ -13,6 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from figs_spark.dataframes.columns import column
+from figs_spark.dataframes.compat import table_udf
 from figs_spark.pictures.axes import to_axes
 from figs_spark.pictures.shapes import Drawing
 from figs_spark.pictures.svg import to_html, to_svg
@@ -35,6 +36,8 @@ from figs_spark.treesum.reading import Labels
 if TYPE_CHECKING:
     import pandas as pd
     from typing_extensions import Self
+
+MOST_NATIVE_OUTPUTS = 20  # more scores than these are computed by Python workers
 
 
 class FittedModel(DeclaredParams, Persistent, Model):
@@ -110,6 +113,14 @@ class FittedModel(DeclaredParams, Persistent, Model):
         """The predictions, from the scores."""
         return list(scores)
 
+    def _predicted_array(self, scores: Column) -> Column:
+        """The predictions as one array. The expression grows with the square of the classes, so
+        the probabilities of many classes are computed by Python workers."""
+        outputs = self._target.outputs
+        if outputs > MOST_NATIVE_OUTPUTS:
+            return table_udf(self._target.probability_table, outputs)(scores)
+        return F.array(*self._predicted([scores[c] for c in range(outputs)]))
+
     @abstractmethod
     def _outputs(self, scores: Sequence[Column], predicted: Sequence[Column]) -> dict[str, Column]:
         """The output columns by name, in order."""
@@ -134,12 +145,11 @@ class FittedModel(DeclaredParams, Persistent, Model):
         dataset, features = self._with_features(dataset, temporary[0])
         dataset = dataset.withColumn(temporary[1], self._score_array(features))
         scores = [column(temporary[1])[c] for c in range(self._target.outputs)]
-        dataset = dataset.withColumn(temporary[2], F.array(*self._predicted(scores)))
+        dataset = dataset.withColumn(temporary[2], self._predicted_array(column(temporary[1])))
         predicted = [column(temporary[2])[c] for c in range(max(1, self._classes))]
         outputs = self._outputs(scores, predicted) | self._details(features)
-        for name, expression in outputs.items():
-            dataset = dataset.withColumn(name, expression)
-        return dataset.drop(*temporary)
+        added = [expression.alias(name) for name, expression in outputs.items()]
+        return dataset.select("*", *added).drop(*temporary)
 
     def _with_one_output(self, dataset: DataFrame, param: str, name: str) -> DataFrame:
         """The rows with one output column: the output of this Param, under this name."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from figs_spark.stages.base.inputs import Inputs
-from figs_spark.stages.base.row_counts import LARGEST, Counts
+from figs_spark.stages.base.row_counts import LARGEST, SMALLEST, Counts
 
 PROBLEMS = {  # by count: the Param that names the column, the problem and the remedy
     "bad_label": (
@@ -19,6 +19,11 @@ PROBLEMS = {  # by count: the Param that names the column, the problem and the r
         "Fill these weights; 0 leaves a row out.",
     ),
     "negative_weight": ("weightCol", "is negative", "Weights are 0 or more."),
+    "tiny_weight": (
+        "weightCol",
+        f"is above 0 but below {SMALLEST:g}",
+        "Multiply all weights by one factor, or set these to 0.",
+    ),
     "missing_validation": ("validationIndicatorCol", "is null", "Fill it."),
     "missing_id": (
         "idCol",

@@ -14,6 +14,7 @@ from figs_spark.stages.base.inputs import Inputs
 
 MAX_CLASSES = 255  # a class is stored in one byte
 LARGEST = 1e150  # the squares of larger numbers overflow
+SMALLEST = 1e-140  # weight: below it squares vanish, and no split would gain
 PARTITION = "figs_spark_partition"
 
 Counts = dict[str, Any]
@@ -75,16 +76,19 @@ def _weight_counts(columns: TrainingColumns) -> dict[str, Column]:
     """What depends on weights and on which rows are held out."""
     label, has_label, held_out = columns.label, columns.has_label, columns.validation
     if columns.weight is None and held_out is None:
-        return {"sum": _sum(has_label, label)}
+        total = _sum(has_label, label)
+        return {"sum": total, "label_sum": total}
     w = F.lit(1.0) if columns.weight is None else columns.weight
     trains = has_label & (w > 0) if held_out is None else has_label & (w > 0) & ~held_out
     counts = {
         "missing_weight": _count(w.isNull() | F.isnan(w) | (w > F.lit(LARGEST))),
         "negative_weight": _count(w < 0),
+        "tiny_weight": _count((w > 0) & (w < F.lit(SMALLEST))),
         "positive": _count(w > 0),
         "training": _count(trains),
         "weight": _sum(trains, w),
         "sum": _sum(trains, w * label),
+        "label_sum": _sum(has_label & (w > 0), label),
     }
     if held_out is not None:
         counts["missing_validation"] = _count(held_out.isNull())
