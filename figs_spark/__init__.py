@@ -1,8 +1,8 @@
 """Fast Interpretable Greedy-Tree Sums (FIGS) on Apache Spark.
 
-The public names are those in `__all__` and the modules `figs_spark.datasets` and `figs_spark.mlflow`.
-All sub-packages are internal: they may change without notice. A public class says so itself, its
-`__module__` is "figs_spark". `make stubs` writes the types of the public names to `__init__.pyi`.
+The names in `__all__` are public, and the modules `figs_spark.datasets` and `figs_spark.mlflow`.
+All sub-packages are internal: they may change without notice. A public class has the `__module__`
+"figs_spark". `make stubs` writes the types of the public names to `__init__.pyi`.
 """
 
 from importlib import import_module

@@ -35,22 +35,33 @@ def test_it_defines_all_stages_and_imports_the_rest() -> None:
     assert set(figs_spark.__all__) - set(STAGES) <= names
 
 
+def bases(name: str) -> set[str]:
+    """The classes in the stub that one inherits from."""
+    direct = {ast.unparse(base) for base in CLASSES[name].bases} & set(CLASSES)
+    return direct.union(*(bases(base) for base in direct))
+
+
+def methods(name: str) -> dict[str, ast.FunctionDef]:
+    return {node.name: node for node in CLASSES[name].body if isinstance(node, ast.FunctionDef)}
+
+
 @pytest.mark.parametrize("name", STAGES)
-def test_keywords_setters_and_getters(name: str) -> None:
+def test_setters_and_getters(name: str) -> None:
     cls = getattr(figs_spark, name)
-    methods = {node.name: node for node in CLASSES[name].body if isinstance(node, ast.FunctionDef)}
-    for method in ("__init__", "setParams"):
-        arguments = methods[method].args
-        defaults = [ast.literal_eval(d) for d in arguments.kw_defaults if d is not None]
-        written = dict(zip((a.arg for a in arguments.kwonlyargs), defaults, strict=True))
-        assert written == {item.name: item.default for item in cls.declared}
-    inherited = [ast.unparse(base) for base in CLASSES[name].bases]
+    assert {base for base in bases(name) if base.startswith("_Has")} == {
+        f"_Has{item.title}" for item in cls.declared
+    }
     for item in cls.declared:
-        assert f"_Has{item.title}" in inherited
-        shown = {
-            f.name for f in CLASSES[f"_Has{item.title}"].body if isinstance(f, ast.FunctionDef)
-        }
+        shown = set(methods(f"_Has{item.title}"))
         assert shown == {f"set{item.title}", f"get{item.title}"}
         assert all(callable(getattr(cls, method)) for method in shown)
-    if name.endswith(("Classifier", "Regressor")):
-        assert list(inspect.signature(cls).parameters) == [item.name for item in cls.declared]
+
+
+@pytest.mark.parametrize("name", [name for name in STAGES if not name.endswith("Model")])
+def test_keywords(name: str) -> None:
+    cls = getattr(figs_spark, name)
+    arguments = methods(name)["__init__"].args
+    defaults = [ast.literal_eval(default) for default in arguments.kw_defaults if default]
+    keywords = dict(zip((a.arg for a in arguments.kwonlyargs), defaults, strict=True))
+    signature = inspect.signature(cls).parameters
+    assert keywords == {word: parameter.default for word, parameter in signature.items()}
