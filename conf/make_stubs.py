@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from pyspark.ml import Model
+
 import figs_spark
 from figs_spark.stages.base.estimator import Growing
 from figs_spark.stages.params.declared import Declared, DeclaredParams
@@ -48,6 +50,7 @@ def stub() -> str:
         "__all__ = [\n" + "".join(f'    "{name}",\n' for name in figs_spark.__all__) + "]\n",
         LOADED,
         *(_param_class(item) for _, item in sorted(params.items())),
+        *dict.fromkeys(_family_class(cls) for cls in stages.values()),
         *(_stage_class(name, cls) for name, cls in stages.items()),
     ]
     return "\n".join(parts)
@@ -86,26 +89,49 @@ def _docstring(text: str, indent: int = 8) -> str:
     return textwrap.indent(f'{wrapped}"""\n', " " * indent)
 
 
+def _model_of(cls: Any) -> Any:
+    """The class of the models that an estimator fits; an evaluator stands for itself."""
+    return cls._model_class if issubclass(cls, Growing) else cls
+
+
+def _family(cls: Any) -> str:
+    return f"_{_model_of(cls).__name__.removesuffix('Model')}Params"
+
+
+def _family_class(cls: Any) -> str:
+    """The Params that a model and its estimator share."""
+    bases = ", ".join(f"_Has{item.title}" for item in _model_of(cls).declared)
+    return f"class {_family(cls)}(\n{_filled(bases, 4)}\n): ...\n"
+
+
 def _stage_class(name: str, cls: Any) -> str:
-    bases = ["_Loaded", *(f"_Has{item.title}" for item in cls.declared), f"_{name}"]
-    keywords = [
-        f"{item.name}: {item.accepted_type} = {_literal(item.default)}" for item in cls.declared
-    ]
+    """A model inherits the Params of its family; an estimator also has them as keywords."""
+    shared = _model_of(cls).declared
+    more = [f"_Has{item.title}" for item in cls.declared if item not in shared]
+    bases = ", ".join([_family(cls), *more, "_Loaded", f"_{name}"])
     lines = [
-        f"class {name}(\n    " + ",\n    ".join(bases) + ",\n):",
+        f"class {name}(\n{_filled(bases, 4)}\n):",
         _docstring(str(cls.__doc__).split("\n", maxsplit=1)[0], indent=4),
-        _method("__init__", keywords, "None"),
-        _method("setParams", keywords, "Self"),
     ]
+    if not issubclass(cls, Model):
+        keywords = ", ".join(
+            f"{item.name}:\0{item.accepted_type}\0=\0{_literal(item.default)}".replace(" ", "\0")
+            for item in cls.declared
+        )
+        inside = _filled(f"self, *, {keywords}", 8).replace("\0", " ")
+        lines.append(f"    def __init__(\n{inside}\n    ) -> None: ...\n")
     if issubclass(cls, Growing):
         lines.append(_fit(cls._model_class.__name__))
     return "\n".join(lines)
 
 
-def _method(name: str, keywords: Iterable[str], returned: str) -> str:
-    inside = ",\n        ".join(["self", "*", *keywords])
-    ignored = "" if name == "__init__" else "  # type: ignore[override]"
-    return f"    def {name}({ignored}\n        {inside},\n    ) -> {returned}: ...\n"
+def _filled(text: str, indent: int) -> str:
+    """Lines that are broken at spaces only."""
+    margin = " " * indent
+    return textwrap.fill(
+        text, WIDTH, initial_indent=margin, subsequent_indent=margin,
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
 
 
 def _fit(model: str) -> str:

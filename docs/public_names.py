@@ -20,8 +20,8 @@ def _at_home(directive: re.Match[str]) -> str:
     name = directive[1]
     if name not in figs_spark.__all__:
         return directive[0]
-    home = getattr(figs_spark, name).__module__
-    return f"::: {home}.{name}\n    options:\n      heading: {name}\n"
+    home = figs_spark._HOMES[name]
+    return f"::: figs_spark.{home}.{name}\n    options:\n      heading: {name}\n"
 
 
 class ExamplesAsCode(griffe.Extension):

@@ -1,7 +1,8 @@
 """Fast Interpretable Greedy-Tree Sums (FIGS) on Apache Spark.
 
-Public are the names below, and the modules `figs_spark.datasets` and `figs_spark.mlflow`. All other
-modules are internal: they may change without notice.
+The names in `__all__` are public, and the modules `figs_spark.datasets` and `figs_spark.mlflow`.
+All sub-packages are internal: they may change without notice. A public class has the `__module__`
+"figs_spark". `make stubs` writes the types of the public names to `__init__.pyi`.
 """
 
 from importlib import import_module
@@ -9,7 +10,7 @@ from typing import Any
 
 __version__ = "0.2.0"
 
-# Every public name, and the module that it is in.
+# Every public name, and the module that defines it.
 _HOMES = {
     "BaggedFIGSClassificationModel": "stages.bagged",
     "BaggedFIGSClassifier": "stages.bagged",
@@ -51,7 +52,7 @@ __all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
-    """Names are imported when asked for: Python workers need the engine alone, and quickly."""
+    """Import a public name when it is first used: Python workers need only the engine, quickly."""
     if name in _HOMES:
         return getattr(import_module(f"figs_spark.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'figs_spark' has no attribute '{name}'")

@@ -1,1 +1,1 @@
-"""The jobs: from a YAML file and a command line to tables and models on disk."""
+"""Internal: the jobs. From a YAML file and a command line to tables and models on disk."""

@@ -1,1 +1,1 @@
-"""How good is a score? Whom it finds, whom it spares, and whether its probabilities are right."""
+"""Internal: how good is a score? Whom it finds, whom it spares, how right its risks are."""

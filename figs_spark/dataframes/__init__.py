@@ -1,1 +1,1 @@
-"""What talks to Spark and does not train: columns, versions of Spark, models as Columns."""
+"""Internal: what talks to Spark and does not train: columns, versions of Spark, expressions."""

@@ -1,1 +1,1 @@
-"""Training: from a Spark DataFrame to a TreeSum. Knows DataFrames and NumPy, not pyspark.ml."""
+"""Internal: training, from a Spark DataFrame to a TreeSum. It knows NumPy, but not pyspark.ml."""

@@ -1,1 +1,1 @@
-"""Pictures of a model: laid out once as plain shapes, drawn as SVG or by matplotlib. No Spark."""
+"""Internal: pictures of a model as plain shapes, drawn as SVG or by matplotlib. No Spark."""

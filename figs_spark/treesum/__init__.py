@@ -1,4 +1,4 @@
-"""The fitted model as plain data: a sum of small trees. Nothing here knows Spark."""
+"""Internal: the fitted model as plain data, a sum of small trees. Nothing here knows Spark."""
 
 from figs_spark.treesum.nodes import Feature, Node, Split, TreeSum
 

@@ -15,46 +15,11 @@ import pytest
 
 import figs_spark
 from figs_spark.mlflow import Served, load_model, log_model, save_model, signature, to_entry
-from tests.support.treesums import FEATURES, random_tree_sum
+from tests.support.fitted import KINDS, NAMES, OUTCOMES, fitted, rows
+from tests.support.treesums import FEATURES
 
 mlflow = pytest.importorskip("mlflow")
 pytestmark = pytest.mark.filterwarnings("ignore:.*input example was not provided")
-
-NAMES = [feature.name for feature in FEATURES]
-OUTCOMES = {0: "Regression", 2: "Classification", 3: "Classification"}
-
-
-def rows(random: Random, count: int = 60) -> pd.DataFrame:
-    """Values of every kind, a fifth of them missing; a group for each row."""
-
-    def cell(feature: Any) -> Any:
-        if random.random() < 0.2:
-            return None
-        if feature.categories is not None:
-            return random.choice(feature.categories)
-        return random.uniform(-9, 9)
-
-    table = pd.DataFrame({f.name: [cell(f) for _ in range(count)] for f in FEATURES})
-    numbers = [f.name for f in FEATURES if f.holds_numbers]
-    table = table.astype(dict.fromkeys(numbers, float))
-    return table.assign(group=[random.choice(["a", "b"]) for _ in range(count)])
-
-
-def fitted(kind: str, classes: int, seed: int = 0, **params: Any) -> Any:
-    """A model that no training made: its trees are random, its leaves around 0.4."""
-    random = Random(seed)
-    sums = [random_tree_sum(random, 8, classes if classes > 2 else 1) for _ in range(2)]
-    cls = getattr(figs_spark, f"{kind}{OUTCOMES[classes]}Model")
-    model = cls(featuresCols=NAMES, labelCol="y", **params)
-    model._classes = classes
-    if kind == "FIGS":
-        model.treeSum = sums[0]
-    elif kind == "BaggedFIGS":
-        model.members = tuple(sums)
-    else:
-        model._set(groupCol="group")
-        model._sums, model._effective = dict(zip("ab", sums)), {"a": 10.0, "b": 20.0}
-    return model
 
 
 def by_stage(model: Any, table: pd.DataFrame) -> pd.DataFrame:
@@ -88,7 +53,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("classes", OUTCOMES)
-@pytest.mark.parametrize("kind", ["FIGS", "BaggedFIGS", "GFIGS"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_served_as_the_stage_predicts(kind: str, classes: int, tmp_path: Path) -> None:
     model, table = fitted(kind, classes), rows(Random(1))
     save_model(model, str(tmp_path / "saved"))
@@ -97,7 +62,7 @@ def test_served_as_the_stage_predicts(kind: str, classes: int, tmp_path: Path) -
     assert served.nunique().max() > 1
 
 
-@pytest.mark.parametrize("kind", ["FIGS", "BaggedFIGS", "GFIGS"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_logged_and_loaded_it_is_the_same_stage(kind: str) -> None:
     model = fitted(kind, 2, threshold=0.3)
     with mlflow.start_run():

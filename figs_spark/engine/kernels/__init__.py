@@ -1,1 +1,1 @@
-"""The inner loops, each compiled by numba beside its plain twin in NumPy."""
+"""Internal: the inner loops, each compiled by numba beside its plain twin in NumPy."""

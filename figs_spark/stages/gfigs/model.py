@@ -282,13 +282,8 @@ class GroupedModel(FittedModel):
             self._membership = replace(self._membership, model=parts["membershipModel"])
 
 
-class GFIGSRegressionModel(RegressionOutputs, GroupedModel):
-    """A fitted G-FIGS for a numeric outcome."""
-
-    __module__ = "figs_spark"
-
-    declared = REGRESSION
-    _figs_class = FIGSRegressionModel
+class PredictsByGroup(GroupedModel):
+    """Predictions without Spark, for rows of one group or with a column of groups."""
 
     def predict(self, values: Any, group: Group | None = None) -> Any:
         """Predictions without Spark: for a table an array, for one row a number.
@@ -297,27 +292,26 @@ class GFIGSRegressionModel(RegressionOutputs, GroupedModel):
         of each row in the column `groupCol`.
         """
         if group is None:
-            return super().predict(values)
+            return super().predict(values)  # type: ignore[safe-super]
         return self._model_for(group).predict(values)
 
 
-class GFIGSClassificationModel(ClassificationOutputs, GroupedModel):
+class GFIGSRegressionModel(PredictsByGroup, RegressionOutputs, GroupedModel):
+    """A fitted G-FIGS for a numeric outcome."""
+
+    __module__ = "figs_spark"
+
+    declared = REGRESSION
+    _figs_class = FIGSRegressionModel
+
+
+class GFIGSClassificationModel(PredictsByGroup, ClassificationOutputs, GroupedModel):
     """A fitted G-FIGS for classes."""
 
     __module__ = "figs_spark"
 
     declared = CLASSIFICATION
     _figs_class = FIGSClassificationModel
-
-    def predict(self, values: Any, group: Group | None = None) -> Any:
-        """Predicted classes without Spark: for a table an array, for one row a number.
-
-        `group` is the group of all rows. Without it, `values` is a pandas DataFrame with the group
-        of each row in the column `groupCol`.
-        """
-        if group is None:
-            return super().predict(values)
-        return self._model_for(group).predict(values)
 
     def predictProbability(self, values: Any, group: Group | None = None) -> np.ndarray:
         """Probabilities without Spark, shape (rows, classes); `group` as in `predict`."""

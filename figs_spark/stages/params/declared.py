@@ -115,7 +115,7 @@ def with_signature(cls: type[Stage]) -> type[Stage]:
 
 
 def _setter(item: Declared) -> Callable[[Any, Any], Any]:
-    def set_param(self: DeclaredParams, value: Any) -> DeclaredParams:
+    def set_param(self: DeclaredParams, value: Any) -> Any:
         return self._set(**{item.name: value})
 
     set_param.__doc__ = f"Set `{item.name}`: {item.text}."
