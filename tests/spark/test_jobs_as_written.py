@@ -78,4 +78,4 @@ def test_a_missing_input_is_a_line_not_a_trace(tmp_path: Path) -> None:
     shown = done.stdout + done.stderr  # spark-submit shows both as stdout
     assert done.returncode == 3
     assert "\tat " not in shown
-    assert "score.py: --model: '/no/such' holds no model." in shown
+    assert "score.py: --model: '/no/such' has no model in it." in shown
