@@ -109,11 +109,11 @@ def about(data: Any) -> Any:
     return pytest.approx(data, rel=1e-6, abs=1e-9) if isinstance(data, float) else data
 
 
-def test_scores_are_those_of_one_machine(
-    cluster: Standalone, shipped: list[str], data: Path, expected: Path, tmp_path: Path
+def test_scores_are_those_of_one_machine_and_need_no_python_on_the_workers(
+    cluster: Standalone, data: Path, expected: Path, tmp_path: Path
 ) -> None:
     scoring = ["--input", str(data), "--model", str(expected), "--rulesCol", "rules"]
-    finish(submit(cluster, shipped, "score", *scoring, "--output", str(tmp_path / "far")))
+    finish(submit(cluster, [], "score", *scoring, "--output", str(tmp_path / "far")))
     local("score", *scoring, "--output", str(tmp_path / "near"))
     far, near = (pq.read_table(tmp_path / name).sort_by("patient_id") for name in ("far", "near"))
     assert far.equals(near)

@@ -25,9 +25,14 @@ SMOKE = presets.PRESETS["smoke"]
 
 @pytest.fixture(scope="module")
 def output(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the preset wrote. Nobody is warmed up, since no time is judged."""
     folder = tmp_path_factory.mktemp("bench")
-    report = job.run(spark, job.parse(["--preset", "smoke", "--output", str(folder)]))
+    warmed: set[str] = set()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(job, "warm_up", lambda spark, names, data: warmed.update(names))
+        report = job.run(spark, job.parse(["--preset", "smoke", "--output", str(folder)]))
     assert report.failures == 0
+    assert warmed == {name for case in SMOKE.cases for name in case.contenders}
     report.save(folder)
     return folder
 
@@ -117,6 +122,23 @@ def test_who_is_missing_or_too_slow_is_said(
     assert fits["slow"].note == "skipped: 800 rows, more than 10"
 
 
+def test_who_is_there_fits_once_before_being_timed(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fits: list[int] = []
+
+    def fit(spark: SparkSession, task: contenders.Task) -> contenders.Scorer:
+        fits.append(task.data.rows)
+        return lambda rows: rows
+
+    contender = contenders.Contender(fit)
+    absent = replace(contender, package="no_such_package")
+    monkeypatch.setattr(contenders, "CONTENDERS", {"there": contender, "absent": absent})
+    table = data.prepare(tmp_path, presets.FRIEDMAN, 160, 80, 6, seed=0)
+    contenders.warm_up(spark, ["absent", "there"], table)
+    assert fits == [160]
+
+
 def test_a_failure_is_noted_and_the_others_go_on() -> None:
     def fail() -> None:
         raise MemoryError("no room\nfor this")
@@ -171,7 +193,7 @@ def test_data_that_a_preset_cannot_use_is_refused(
     with pytest.raises(SystemExit) as stop:
         job.parse(["--preset", preset, "--data", str(tmp_path)])
     assert stop.value.code == 2
-    said = "has no recidivism.parquet" if preset == "ensembles" else "has generated tables only"
+    said = "has no recidivism.parquet" if preset == "ensembles" else "uses generated tables only"
     assert said in capsys.readouterr().err
 
 

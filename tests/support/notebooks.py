@@ -53,6 +53,7 @@ def figures_by_session(path: Path, spark: SparkSession, most_rows: int) -> int:
                     done = ipython.run_cell(with_fewer_rows(cell.source, most_rows))
                 done.raise_error()
                 count += sum(PNG in output.data for output in captured.outputs)
+    spark.catalog.clearCache()
     return count
 
 
@@ -63,17 +64,27 @@ def with_fewer_rows(source: str, most: int) -> str:
     return re.sub(r"\brows=([\d_]+)", fewer, source)
 
 
+class Shell(InteractiveShell):
+    """IPython without windows."""
+
+    def enable_gui(self, gui: str | None = None) -> None:
+        assert gui is None
+
+
 @contextmanager
 def shell() -> Iterator[InteractiveShell]:
     """IPython with figures in line; nothing of it is left at the end."""
     backend = mpl.get_backend()
-    ipython = InteractiveShell.instance(config=Config(HistoryManager={"enabled": False}))
+    ipython = Shell.instance(config=Config(HistoryManager={"enabled": False}))
     try:
         with mpl.rc_context():
             ipython.enable_matplotlib("inline")
-            yield ipython
+            try:
+                yield ipython
+            finally:
+                plt.close("all")
+                ipython.enable_matplotlib("agg")  # so that the next shell registers its figures
     finally:
-        plt.close("all")
         mpl.use(backend)
         ipython.reset()
-        InteractiveShell.clear_instance()
+        Shell.clear_instance()
