@@ -42,6 +42,7 @@ from figs_spark.treesum.contents import read_members
 from figs_spark.treesum.serialization import to_dict
 from figs_spark.treesum.strict_json import Entry, plain
 from figs_spark.treesum.text import rules
+from figs_spark.treesum.visible import visible_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,11 +111,12 @@ class BaggedModel(FittedModel):
     def _text(self) -> str:
         shares = self.featureImportances.toArray()
         order = [j for j in np.argsort(-shares, kind="stable")[:SHOWN] if shares[j] > 0]
-        width = max((len(self.featureNames[j]) for j in order), default=0)
+        names = [visible_name(name) for name in self.featureNames]
+        width = max((len(names[j]) for j in order), default=0)
         lines = [
             f"{type(self).__name__}: {self._kind}; predicts {self._outcome()}",
             "Features by their share of the gain:",
-            *(f"    {self.featureNames[j]:<{width}}  {shares[j]:.3f}" for j in order),
+            *(f"    {names[j]:<{width}}  {shares[j]:.3f}" for j in order),
         ]
         return "\n".join([*lines, *self._evaluation])
 
