@@ -43,7 +43,7 @@ def score_stream(
         message = f"'{output}' exists without a checkpoint '{checkpoint}': no stream wrote it."
         raise settings.error("output", message, OUTPUT_EXISTS)
     rows = score(source(spark, settings))
-    rows = safe_frame(rows) if given.outputFormat == "csv" else rows
+    rows = safe_frame(rows) if values.outputFormat == "csv" else rows
     if settings.dry_run:
         columns = ", ".join(f"{f.name} {f.dataType.simpleString()}" for f in rows.schema.fields)
         print(f"Nothing was started (--dry-run). A stream would write to {output}: {columns}")
