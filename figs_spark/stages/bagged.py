@@ -15,7 +15,7 @@ from pyspark.ml.linalg import DenseVector, Vectors
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from figs_spark.dataframes.columns import column, field
+from figs_spark.dataframes.columns import column, hashable_field
 from figs_spark.dataframes.compat import table_udf
 from figs_spark.engine.ensemble_scores import Ensemble
 from figs_spark.engine.table import Target
@@ -99,7 +99,7 @@ class BaggedModel(FittedModel):
             raise ValueError(
                 "Out-of-bag predictions need idCol. Set it to a column that identifies the rows."
             )
-        field(dataset, name, "idCol")
+        hashable_field(dataset, name, "idCol")
         dataset, features = self._with_features(dataset, f"{self.uid}_features")
         ensemble = Ensemble.of(self.members, self._target)
         predict = table_udf(
@@ -234,7 +234,7 @@ class BaggedEstimator(Growing):
         """The rows, each with a number that its samples are drawn by: by `idCol`, or by content."""
         name, extra = self.getOrDefault("idCol"), {}
         if name is not None:
-            field(dataset, name, "idCol")
+            hashable_field(dataset, name, "idCol")
             extra["id"] = F.xxhash64(column(name))
         checked = check(dataset, self, self._classification, **extra)
         table = replace(checked.table, mergeable=False)

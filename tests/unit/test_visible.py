@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -56,7 +57,7 @@ def grouped() -> GFIGSRegressionModel:
 
 
 @pytest.mark.parametrize("make", [single, bagged, grouped])
-def test_models_show_what_is_hidden(make) -> None:  # type: ignore[no-untyped-def]
+def test_models_show_what_is_hidden(make: Any) -> None:
     model = make()
     texts = [str(model), model.toSVG(), model._repr_html_()]
     if make is single:
