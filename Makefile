@@ -13,7 +13,7 @@ unexport SPARK_HOME PYTHONPATH PYTHONHOME
 
 WITH_JAVA := JAVA_HOME=$$($(BIN)/python conf/java_home.py) && export JAVA_HOME &&
 
-.PHONY: help demo test quick lint format stubs unit cluster-test docs bench clean distclean
+.PHONY: help demo test quick lint format stubs unit fuzz cluster-test docs bench clean distclean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -40,6 +40,9 @@ format: $(VENV)/.test ## repair style and format
 
 unit: $(VENV)/.test ## run the tests that need no Java
 	$(BIN)/python -m pytest tests/unit
+
+fuzz: $(VENV)/.test ## damage saved models in 100,000 ways: each is refused, or predicts the same
+	FUZZ_MUTATIONS=100000 $(BIN)/python -m pytest tests/unit/test_damaged_models.py -n 2 -rP
 
 cluster-test: $(VENV)/.test ## run the jobs on a standalone cluster and kill a worker; part of test
 	@$(WITH_JAVA) $(BIN)/python -m pytest tests/cluster

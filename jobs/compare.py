@@ -35,6 +35,7 @@ from figs_spark import (
     FIGSClassifier,
     FIGSRegressor,
 )
+from figs_spark.app.spreadsheets import safe_csv
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # spark-submit has only jobs there
 
@@ -214,7 +215,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     finally:
         spark.stop()
     options.output.mkdir(parents=True, exist_ok=True)
-    results.to_csv(options.output / "compare.csv", index=False)
+    (options.output / "compare.csv").write_text(safe_csv(results), "utf-8")
     (options.output / "compare.md").write_text(tables(results))
     print(tables(results))
     return 0

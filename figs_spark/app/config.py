@@ -11,6 +11,7 @@ value against its type and says what is needed. `yamlfile` reads YAML, `options`
 
 from __future__ import annotations
 
+import reprlib
 import types
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -20,6 +21,7 @@ from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin, 
 from figs_spark.app.errors import WRONG_USAGE, JobError
 
 T = TypeVar("T")
+MOST = 2**63 - 1
 
 
 def key(default: Any, text: str, low: float | None = None, high: float | None = None) -> Any:
@@ -137,11 +139,11 @@ def convert(declared: Key, value: Any) -> Any:
         return None
     if declared.is_map:
         if not isinstance(value, dict):
-            raise ValueError(f"{_needed(declared)} is needed, got {value!r}")
+            raise ValueError(f"{_needed(declared)} is needed, got {shown(value)}")
         return {str(name): inner for name, inner in value.items()}
     if declared.is_list:
         if not isinstance(value, list):
-            raise ValueError(f"{_needed(declared)} is needed, got {value!r}")
+            raise ValueError(f"{_needed(declared)} is needed, got {shown(value)}")
         return [_scalar(declared, get_args(declared.plain)[0], item) for item in value]
     return _scalar(declared, declared.plain, value)
 
@@ -149,13 +151,15 @@ def convert(declared: Key, value: Any) -> Any:
 def _scalar(declared: Key, kind: Any, value: Any) -> Any:
     if declared.choices:
         if value not in declared.choices:
-            raise ValueError(f"{_needed(declared)} is needed, got {value!r}")
+            raise ValueError(f"{_needed(declared)} is needed, got {shown(value)}")
         return value
+    if isinstance(value, int) and abs(value) > MOST:
+        raise ValueError(f"{_needed(declared)} of at most 64 bits is needed")
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         hint = "; put it in quotes" if kind is str else ""
-        raise ValueError(f"{_needed(declared)} is needed, got {value!r}{hint}")
+        raise ValueError(f"{_needed(declared)} is needed, got {shown(value)}{hint}")
     if kind in (int, float):
         _check_range(declared, value)
     return value
@@ -166,6 +170,15 @@ def _check_range(declared: Key, value: float) -> None:
     if (low is not None and value < low) or (high is not None and value > high) or value != value:
         bounds = f"at least {low:g}" if high is None else f"from {low or 0:g} to {high:g}"
         raise ValueError(f"a number {bounds} is needed, got {value}")
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 120
+
+
+def shown(value: Any) -> str:
+    """A wrong value as text for a message, of a bounded length."""
+    return _SHORT.repr(value)
 
 
 _NAMES = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}

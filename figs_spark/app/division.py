@@ -17,6 +17,7 @@ from pyspark.sql.types import AtomicType
 from figs_spark.app.config import Settings, key
 from figs_spark.app.sources import need_columns
 from figs_spark.dataframes.columns import column
+from figs_spark.treesum.strict_json import Entry
 
 TRAIN, VALIDATION, TEST = PARTS = ("train", "validation", "test")
 BUCKETS = 1_000_000
@@ -63,8 +64,22 @@ class Division:
         return {"split": asdict(self.holdout), "keys": list(self.hashed)}
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Division:
-        return cls(Holdout(**data["split"]), tuple(data["keys"]))
+    def from_entry(cls, entry: Entry) -> Division:
+        """What `to_dict` gave, as it was read from a file; a ValueError if it is damaged."""
+        fields = entry.fields(("split", "keys"))
+        saved = fields["split"].fields(
+            ("fractions", "group", "column", "validation", "test", "seed")
+        )
+        shares = saved["fractions"].numbers(low=0.0)
+        if len(shares) != len(PARTS):
+            saved["fractions"].refuse("a list of three shares")
+        names = {
+            n: None if saved[n].value is None else saved[n].text() for n in ("group", "column")
+        }
+        values = {n: [item.text() for item in saved[n].items()] for n in ("validation", "test")}
+        seed = saved["seed"].integer(-(2**63), 2**63 - 1)
+        holdout = Holdout(fractions=list(shares), seed=seed, **names, **values)  # type: ignore[arg-type]
+        return cls(holdout, fields["keys"].texts())
 
 
 def check_holdout(settings: Settings[Any]) -> None:

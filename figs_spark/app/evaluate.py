@@ -29,6 +29,7 @@ from figs_spark.app.metrics import BINARY, at_threshold, by_group, of_score, out
 from figs_spark.app.outputs import Folder, appearing, check_output
 from figs_spark.app.saved_models import check_columns, load_division, load_model, read_text
 from figs_spark.app.sources import Input, exists, need_columns, read, require
+from figs_spark.app.spreadsheets import markdown_text, safe_csv
 from figs_spark.clinical.measures import SENSITIVITIES, calibration, operating_points, roc_curve
 from figs_spark.clinical.scored import Scored
 
@@ -90,6 +91,7 @@ class ScoredRows:
     score: str
     kind: str
     threshold: float
+    fingerprint: str | None = None  # of the model that gave the score
 
 
 def run(spark: SparkSession, settings: Settings[Evaluate]) -> None:
@@ -127,12 +129,14 @@ def scored_rows(spark: SparkSession, settings: Settings[Evaluate]) -> ScoredRows
     kind = _kind(values, model)
     score = values.score if kind == BINARY else "prediction"
     need_columns(rows, [label, *values.groups, *([values.weight] if values.weight else [])])
-    if score not in rows.columns:
+    by_model = score not in rows.columns
+    if by_model:
         rows = _score(model, rows, score)
     threshold = values.threshold
     if threshold is None:
         threshold = model.getOrDefault("threshold") if model and kind == BINARY else 0.5
-    return ScoredRows(rows, label, score, kind, threshold)
+    fingerprint = model.fingerprint if by_model else None
+    return ScoredRows(rows, label, score, kind, threshold, fingerprint)
 
 
 def _kind(values: Evaluate, model: Any) -> str:
@@ -239,8 +243,9 @@ def _sizes(spark: SparkSession, settings: Settings[Evaluate]) -> pd.DataFrame | 
 
 def save(folder: Folder, tables: Tables, scored: ScoredRows, values: Evaluate) -> None:
     for name, table in tables.items():
-        folder.write(f"{name}.csv", table.to_csv(index=False))
-    report = {name: plain(table.to_dict("records")) for name, table in tables.items()}
+        folder.write(f"{name}.csv", safe_csv(table))
+    report: dict[str, Any] = {"fingerprint": scored.fingerprint}
+    report |= {name: plain(table.to_dict("records")) for name, table in tables.items()}
     folder.write("report.json", json.dumps(report, indent=2, default=str) + "\n")
     folder.write("report.md", _report(tables, scored))
     if values.plots:
@@ -260,7 +265,9 @@ def _draw(folder: Folder, tables: Tables) -> None:
 
 
 def _report(tables: Tables, scored: ScoredRows) -> str:
-    parts = [f"# {scored.score} against {scored.label}"]
+    parts = [f"# {markdown_text(scored.score)} against {markdown_text(scored.label)}"]
+    if scored.fingerprint:
+        parts.append(f"Fingerprint of the model: {scored.fingerprint}")
     for name, table in tables.items():
         if name != "roc":  # a curve is long; it is in roc.csv
             parts += [f"## {name.replace('_', ' ').capitalize()}", _markdown(table)]
@@ -268,9 +275,6 @@ def _report(tables: Tables, scored: ScoredRows) -> str:
 
 
 def _markdown(table: pd.DataFrame) -> str:
-    def cell(value: Any) -> str:
-        return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-    rows = [list(table.columns), ["---"] * len(table.columns)]
-    rows += [[cell(value) for value in row] for row in table.itertuples(index=False)]
+    rows = [list(map(markdown_text, table.columns)), ["---"] * len(table.columns)]
+    rows += [list(map(markdown_text, row)) for row in table.itertuples(index=False)]
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)

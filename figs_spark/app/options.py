@@ -33,7 +33,7 @@ def read_settings(cls: type[T], prog: str, arguments: Sequence[str]) -> Settings
             values[name] = _value(parser, declared, f"--{name}", options[name])
             origins[name] = f"--{name}"
     for name, entry, text in _entries(parser, cls, rest):
-        values[name] = {**(values.get(name) or {}), entry: scalar(text)}
+        values[name] = {**(values.get(name) or {}), entry: _inner(parser, name, entry, text)}
         origins[f"{name}.{entry}"] = f"--{name}.{entry}"
     return Settings(build(cls, values), origins, parsed.dry_run, parsed.overwrite)
 
@@ -87,6 +87,14 @@ def _value(parser: argparse.ArgumentParser, declared: Key, option: str, text: An
         return convert(declared, _parsed(declared, text))
     except ValueError as error:
         parser.error(f"{option}: {error}")
+
+
+def _inner(parser: argparse.ArgumentParser, name: str, entry: str, text: str) -> Any:
+    """The value of an entry of a map."""
+    try:
+        return scalar(text)
+    except ValueError as error:
+        parser.error(f"--{name}.{entry}: {error}")
 
 
 def _parsed(declared: Key, text: Any) -> Any:

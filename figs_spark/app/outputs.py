@@ -26,6 +26,7 @@ from pyspark.sql import DataFrame, SparkSession
 from figs_spark.app.config import Settings
 from figs_spark.app.errors import OUTPUT_EXISTS, WRONG_USAGE
 from figs_spark.app.sources import exists, require
+from figs_spark.app.spreadsheets import safe_frame
 
 FileFormat = Literal["parquet", "csv", "json", "orc", "delta"]
 
@@ -54,6 +55,7 @@ class Folder:
     def table(self, rows: DataFrame, kind: str = "parquet") -> None:
         """Write a table as the whole folder, by the executors."""
         header = {"header": "true"} if kind == "csv" else {}
+        rows = safe_frame(rows) if kind == "csv" else rows
         mode = "overwrite" if self.overwrite else "error"
         rows.write.format(kind).options(**header).mode(mode).save(self.path)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from pyspark.errors import PySparkException
@@ -15,6 +14,7 @@ from figs_spark.app.division import Division
 from figs_spark.app.errors import UNFIT_INPUT, JobError
 from figs_spark.app.sources import exists
 from figs_spark.treesum import Feature
+from figs_spark.treesum.strict_json import Entry, parse
 
 TYPES: dict[type[DataType], str] = {
     NumericType: "a number",
@@ -43,10 +43,9 @@ def load_model(spark: SparkSession, settings: Settings[Any]) -> Any:
 
 def _metadata(spark: SparkSession, path: str, settings: Settings[Any]) -> dict[str, Any]:
     try:
-        metadata = json.loads(read_text(spark, f"{path}/metadata"))
+        metadata = parse(read_text(spark, f"{path}/metadata"), f"'{path}/metadata'")
     except (ValueError, PySparkException) as error:
-        message = f"'{path}/metadata' is damaged: it is not JSON."
-        raise settings.error("model", message, UNFIT_INPUT) from error
+        raise settings.error("model", str(error), UNFIT_INPUT) from error
     return metadata if isinstance(metadata, dict) else {}
 
 
@@ -60,7 +59,11 @@ def load_division(spark: SparkSession, settings: Settings[Any]) -> Division:
     if not exists(spark, path):
         message = f"'{path}' does not exist. Only the output of train says which rows it held out."
         raise settings.error("model", message, UNFIT_INPUT)
-    return Division.from_dict(json.loads(read_text(spark, path))["division"])
+    try:
+        record = Entry(parse(read_text(spark, path), f"'{path}'"), f"'{path}'")
+        return Division.from_entry(record.inner("division"))
+    except ValueError as error:
+        raise settings.error("model", str(error), UNFIT_INPUT) from error
 
 
 def check_columns(model: Any, data: DataFrame) -> None:
@@ -94,5 +97,6 @@ def needed_columns(model: Any) -> dict[str, type[DataType] | None]:
 
 
 def _type(feature: Feature) -> type[DataType]:
-    first = feature.categories[0] if feature.categories else 0
-    return BooleanType if isinstance(first, bool) else StringType if first != 0 else NumericType
+    if not feature.categories or feature.holds_numbers:
+        return NumericType
+    return BooleanType if isinstance(feature.categories[0], bool) else StringType

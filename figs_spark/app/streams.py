@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from figs_spark.app.config import Settings
 from figs_spark.app.errors import OUTPUT_EXISTS, UNFIT_INPUT
 from figs_spark.app.sources import exists, filtered, kind_of, read, reader_options, short
+from figs_spark.app.spreadsheets import safe_frame
 
 NOW = "availableNow"
 
@@ -42,6 +43,7 @@ def score_stream(
         message = f"'{output}' exists without a checkpoint '{checkpoint}': no stream wrote it."
         raise settings.error("output", message, OUTPUT_EXISTS)
     rows = score(source(spark, settings))
+    rows = safe_frame(rows) if values.outputFormat == "csv" else rows
     if settings.dry_run:
         columns = ", ".join(f"{f.name} {f.dataType.simpleString()}" for f in rows.schema.fields)
         print(f"Nothing was started (--dry-run). A stream would write to {output}: {columns}")

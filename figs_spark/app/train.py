@@ -41,6 +41,7 @@ from figs_spark.app.fitting import Fitted, Operating, Size, check_fitting, fit
 from figs_spark.app.metrics import BINARY, measure, of_binary, outcome, plain
 from figs_spark.app.outputs import Folder, appearing, check_output
 from figs_spark.app.sources import Input, filtered, only, read, require
+from figs_spark.app.spreadsheets import safe_csv
 from figs_spark.dataframes.columns import column
 
 log = logging.getLogger("figs_spark")
@@ -175,6 +176,7 @@ def train(
             print(f"On {numbers['rows']:,} {part} rows:\n{shown(numbers, values)}")
     return fitted, {
         "model": type(fitted.model).__name__,
+        "fingerprint": fitted.model.fingerprint,
         "task": task,
         "features": features,
         "seconds": seconds,
@@ -233,6 +235,6 @@ def save(
     folder.write("model.svg", fitted.model.toSVG())
     folder.write("metrics.json", json.dumps(plain(metrics), indent=2) + "\n")
     if fitted.sizes is not None:
-        folder.write("sizes.csv", fitted.sizes.to_csv(index=False))
+        folder.write("sizes.csv", safe_csv(fitted.sizes))
     record = {"settings": asdict(settings.job), "division": division.to_dict()}
     folder.write("settings.json", json.dumps(plain(record), indent=2) + "\n")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import NumericType, StructField
+
+PLAIN_COLLATION = "UTF8_BINARY"
 
 
 def column(name: str) -> Column:
@@ -30,6 +34,7 @@ def field(dataset: DataFrame, name: str, param: str) -> StructField:
     fold = folding(dataset)
     fields = [f for f in dataset.schema.fields if fold(f.name) == fold(name)]
     if len(fields) == 1:
+        check_collations(fields, param)
         return fields[0]
     if fields:
         raise ValueError(ambiguous([f.name for f in fields], name, param))
@@ -37,6 +42,36 @@ def field(dataset: DataFrame, name: str, param: str) -> StructField:
         f"Column '{name}' ({param}) is not in the DataFrame, which has "
         f"{listed(dataset.columns)}. Set {param} to one of its columns."
     )
+
+
+def check_collations(fields: Sequence[StructField], param: str) -> None:
+    """Refuse text that Spark compares by other rules than its bytes: 'a' may equal 'A' there, and a
+    model would know them as one category or two, by where it is scored."""
+    kinds = [getattr(f.dataType, "collation", None) for f in fields]
+    collated = [f.name for f, kind in zip(fields, kinds) if kind not in (None, PLAIN_COLLATION)]
+    if collated:
+        raise ValueError(
+            f"{listed(collated)} ({param}) has a collation, {_collation(fields, collated[0])}. "
+            f"Compare by bytes: collate({quoted(collated[0])}, '{PLAIN_COLLATION}'), after lower() "
+            f"if case does not matter."
+        )
+
+
+def _collation(fields: Sequence[StructField], name: str) -> str:
+    kinds: list[Any] = [f.dataType for f in fields if f.name == name]
+    return str(kinds[0].collation)
+
+
+def hashable_field(dataset: DataFrame, name: str, param: str) -> StructField:
+    """The field of a column whose values can be compared: no map, and nothing with one inside."""
+    hashable = field(dataset, name, param)
+    kind = hashable.dataType.simpleString()
+    if re.search(r"\b(map<|variant\b)", kind):
+        raise ValueError(
+            f"Column '{name}' ({param}) has type {kind}, whose values Spark cannot compare. Name a "
+            f"column of text or numbers."
+        )
+    return hashable
 
 
 def numeric_field(dataset: DataFrame, name: str, param: str) -> StructField:

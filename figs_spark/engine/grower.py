@@ -227,7 +227,10 @@ class Growth:
         total = root[: self.layout.widths[self._features[0]]].sum(axis=0)
         self.weight, self.rows = float(total[outputs]), round(float(total[-1]))
         if self.weight <= 0:
-            raise ValueError(f"Model {self.member} has no row with positive weight.")
+            raise ValueError(
+                f"Model {self.member} has no row with positive weight: its sample or its folds "
+                f"leave none. Raise subsamplingRate, or name an idCol or foldCol with more values."
+            )
         self.mean = total[:outputs] / self.weight
         root[:, :outputs] -= self.mean * root[:, outputs : outputs + 1]
         raw = float(sums.squares[0])

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from html import escape
 
 from figs_spark.pictures.shapes import Compound, Drawing, Line, Rect, Shape, Text
+from figs_spark.treesum.visible import visible
 
 FONTS = "Helvetica Neue, Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif"
 SHRINKS = 0.7  # a picture shrinks to this share of its width, then the notebook scrolls
-
-_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def to_svg(drawing: Drawing, style: str = "") -> str:
@@ -83,5 +81,5 @@ def _number(value: float) -> str:
 
 
 def _clean(text: str) -> str:
-    """The text with XML escapes, and without characters that XML forbids."""
-    return escape(_NOT_XML.sub("\ufffd", text))
+    """Escaped; what cannot be seen, or what XML cannot hold, is shown by its code."""
+    return escape(visible(text))

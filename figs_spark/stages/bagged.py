@@ -15,7 +15,7 @@ from pyspark.ml.linalg import DenseVector, Vectors
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from figs_spark.dataframes.columns import column, field
+from figs_spark.dataframes.columns import column, hashable_field
 from figs_spark.dataframes.compat import table_udf
 from figs_spark.engine.ensemble_scores import Ensemble
 from figs_spark.engine.table import Target
@@ -42,6 +42,7 @@ from figs_spark.treesum.contents import read_members
 from figs_spark.treesum.serialization import to_dict
 from figs_spark.treesum.strict_json import Entry, plain
 from figs_spark.treesum.text import rules
+from figs_spark.treesum.visible import visible_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,7 +99,7 @@ class BaggedModel(FittedModel):
             raise ValueError(
                 "Out-of-bag predictions need idCol. Set it to a column that identifies the rows."
             )
-        field(dataset, name, "idCol")
+        hashable_field(dataset, name, "idCol")
         dataset, features = self._with_features(dataset, f"{self.uid}_features")
         ensemble = Ensemble.of(self.members, self._target)
         predict = table_udf(
@@ -110,11 +111,12 @@ class BaggedModel(FittedModel):
     def _text(self) -> str:
         shares = self.featureImportances.toArray()
         order = [j for j in np.argsort(-shares, kind="stable")[:SHOWN] if shares[j] > 0]
-        width = max((len(self.featureNames[j]) for j in order), default=0)
+        names = [visible_name(name) for name in self.featureNames]
+        width = max((len(names[j]) for j in order), default=0)
         lines = [
             f"{type(self).__name__}: {self._kind}; predicts {self._outcome()}",
             "Features by their share of the gain:",
-            *(f"    {self.featureNames[j]:<{width}}  {shares[j]:.3f}" for j in order),
+            *(f"    {names[j]:<{width}}  {shares[j]:.3f}" for j in order),
         ]
         return "\n".join([*lines, *self._evaluation])
 
@@ -232,7 +234,7 @@ class BaggedEstimator(Growing):
         """The rows, each with a number that its samples are drawn by: by `idCol`, or by content."""
         name, extra = self.getOrDefault("idCol"), {}
         if name is not None:
-            field(dataset, name, "idCol")
+            hashable_field(dataset, name, "idCol")
             extra["id"] = F.xxhash64(column(name))
         checked = check(dataset, self, self._classification, **extra)
         table = replace(checked.table, mergeable=False)

@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegralType
 
-from figs_spark.dataframes.columns import column, field
+from figs_spark.dataframes.columns import column, hashable_field
 from figs_spark.pictures.axes import pyplot
 
 if TYPE_CHECKING:
@@ -89,12 +89,17 @@ def fold_column(dataset: DataFrame, folds: int, name: str | None, seed: int) -> 
         raise ValueError(f"numFolds must be from 2 to {MOST_FOLDS}, got {folds}.")
     if name is None:
         return F.floor(F.rand(seed) * folds).cast("int")
-    kind, fold = field(dataset, name, "foldCol").dataType, column(name)
+    kind, fold = hashable_field(dataset, name, "foldCol").dataType, column(name)
     missing, lowest, highest = dataset.select(
         F.count(F.when(fold.isNull(), 1)), F.min(fold), F.max(fold)
     ).collect()[0]
     if missing:
         raise ValueError(f"Column '{name}' (foldCol) is null in {missing} rows. Fill it.")
+    if lowest is not None and lowest == highest:
+        raise ValueError(
+            f"Column '{name}' (foldCol) has one value in all rows: none would be left to train on. "
+            f"Name a column with at least {folds} values."
+        )
     numbered = isinstance(kind, IntegralType) and lowest is not None
     if numbered and lowest >= 0 and highest < folds:
         return fold.cast("int")

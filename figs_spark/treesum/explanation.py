@@ -11,6 +11,7 @@ import numpy as np
 from figs_spark.treesum.nodes import Feature, Node, Split, TreeSum, is_missing
 from figs_spark.treesum.reading import MINUS, Labels, Reading
 from figs_spark.treesum.text import condition, number
+from figs_spark.treesum.visible import visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,7 +105,7 @@ class Explanation:
         if self.is_adjusted:
             rows.append(("Prediction", [reading.absolute(v) for v in self.prediction]))
         lines = [reading.labels.subject, "", *_lines(rows, reading.labels.outputs)]
-        return "\n".join(lines).replace(MINUS, "-")
+        return visible("\n".join(lines).replace(MINUS, "-"))
 
     @property
     def is_adjusted(self) -> bool:

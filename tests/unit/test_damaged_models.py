@@ -36,7 +36,7 @@ from figs_spark.treesum import TreeSum
 from figs_spark.treesum.serialization import from_json, to_dict, to_json
 from figs_spark.treesum.sql import to_sql
 from figs_spark.treesum.strict_json import parse
-from tests.mutations import mutated
+from tests.support.mutations import mutated
 from tests.support.treesums import FEATURES, random_rows, random_tree_sum
 
 MUTATIONS = int(os.environ.get("FUZZ_MUTATIONS", "4000"))

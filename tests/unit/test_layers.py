@@ -55,7 +55,7 @@ def test_a_layer_imports_none_above_it(layer: str) -> None:
 WITHOUT_SPARK = [
     *(f"treesum/{name}" for name in ("__init__", "nodes", "cases", "text", "reading")),
     *(f"treesum/{name}" for name in ("explanation", "prediction", "serialization", "sql")),
-    *(f"treesum/{name}" for name in ("contents", "fingerprint", "strict_json")),
+    *(f"treesum/{name}" for name in ("contents", "fingerprint", "strict_json", "visible")),
     "clinical/curves",
     "engine/bins",
     "engine/blocks",

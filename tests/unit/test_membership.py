@@ -34,13 +34,13 @@ def test_slots_have_names() -> None:
 
 
 def test_columns_survive_json() -> None:
-    assert from_list(json.loads(json.dumps(to_list(COLUMNS))), "file") == COLUMNS
+    assert from_list(json.loads(json.dumps(to_list(COLUMNS))), 9, "file") == COLUMNS
 
 
 @pytest.mark.parametrize("saved", [3, [3], [{"name": "age"}], [{"categories": [], "other": 1}]])
 def test_damaged_columns_are_told(saved: Any) -> None:
     with pytest.raises(ValueError, match="file is damaged"):
-        from_list(saved, "file")
+        from_list(saved, 9, "file")
 
 
 def statistics(spans: list[tuple[float | None, float | None, int]]) -> list[Row]:

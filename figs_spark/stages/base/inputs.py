@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.ml.functions import vector_to_array
@@ -21,7 +21,7 @@ from pyspark.sql.types import (
     StructField,
 )
 
-from figs_spark.dataframes.columns import column, field, folding, listed, quoted
+from figs_spark.dataframes.columns import check_collations, column, field, folding, listed, quoted
 from figs_spark.treesum import Feature
 
 RESERVED = "figs_spark_"  # begins the names of columns that training adds for a while
@@ -82,6 +82,7 @@ def _from_columns(dataset: DataFrame, names: Sequence[str]) -> Inputs:
     times = Counter(map(fold, dataset.columns))
     unique = {fold(f.name): f for f in dataset.schema.fields if times[fold(f.name)] == 1}
     fields = [unique.get(fold(name)) or field(dataset, name, "featuresCols") for name in names]
+    check_collations(fields, "featuresCols")
     allowed = (NumericType, BooleanType, StringType)
     wrong = [f for f in fields if not isinstance(f.dataType, allowed)]
     if wrong:
@@ -131,7 +132,10 @@ def packed_column(source: StructField, param: str = "featuresCol") -> Column:
 
 
 def _from_metadata(source: StructField) -> tuple[Feature, ...] | None:
-    """Names and categories of a vector's slots, from VectorAssembler and StringIndexer."""
+    """Names and categories of a vector's slots, from VectorAssembler and StringIndexer.
+
+    A name that stands twice, as VectorAssembler can make it, gives way to the place in the vector.
+    """
     metadata = (source.metadata or {}).get("ml_attr", {})
     size = metadata.get("num_attrs")
     slots: dict[int, Feature] = {}
@@ -144,6 +148,10 @@ def _from_metadata(source: StructField) -> tuple[Feature, ...] | None:
     if size is None and not slots:
         return None
     length = size if size is not None else max(slots) + 1
+    times = Counter(feature.name for feature in slots.values())
+    for j, feature in slots.items():
+        if times[feature.name] > 1:
+            slots[j] = replace(feature, name=f"{source.name}[{j}]")
     return tuple(slots.get(j, Feature(f"{source.name}[{j}]")) for j in range(length))
 
 

@@ -32,6 +32,7 @@ from figs_spark.treesum.contents import read_classes
 from figs_spark.treesum.fingerprint import short, stage_fingerprint
 from figs_spark.treesum.prediction import Outcome
 from figs_spark.treesum.reading import Labels
+from figs_spark.treesum.visible import visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -180,7 +181,7 @@ class FittedModel(DeclaredParams, Persistent, Model):
         """What `print(model)` shows before the fingerprint."""
 
     def __str__(self) -> str:
-        return f"{self._text()}\n\nFingerprint {short(self.fingerprint)}"
+        return f"{visible(self._text())}\n\nFingerprint {short(self.fingerprint)}"
 
     @property
     def toDebugString(self) -> str:

@@ -117,7 +117,7 @@ def set_model(stage: Any, saved: Any, source: str) -> None:
     if unknown := sorted(set(contents) - set(stage._contents())):
         raise ValueError(f"{source} is damaged: the entry {unknown[0]!r} is unknown.")
     check_names(stage.getOrDefault("featuresCols"), stage.numFeatures, source)
-    check_thresholds(stage.given("thresholds"), stage._classes, source)
+    check_thresholds(stage._value_if_any("thresholds"), stage._classes, source)
     if sealed:
         check_fingerprint(saved.get("fingerprint"), stage.fingerprint, source)
 

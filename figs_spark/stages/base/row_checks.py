@@ -56,6 +56,11 @@ def check_rows(total: Counts, stage: Any, inputs: Inputs) -> None:
     ]
     if problems:
         raise ValueError("\n".join(problems))
+    if "ids_high" in total and rows > 1 and total["ids_high"] == ~total["ids_low_inverted"]:
+        raise ValueError(
+            f"{_named(stage, 'idCol')} has one value in all {rows} rows, so all would be drawn "
+            f"together. Name a column that tells rows or patients apart, or leave idCol unset."
+        )
     if not inputs.features:
         raise ValueError(
             f"{_named(stage, 'featuresCol')} has 0 values in each of {rows} rows. Fill it."

@@ -48,6 +48,8 @@ def count_rows(
     }
     if columns.identity is not None:
         counts["missing_id"] = _count(columns.identity.isNull())
+        hashed = F.xxhash64(columns.identity)
+        counts |= {"ids_high": F.max(hashed), "ids_low_inverted": F.max(F.bitwise_not(hashed))}
     aggregates = [expression.alias(name) for name, expression in counts.items()]
     dataset = dataset.withColumn(PARTITION, F.spark_partition_id())
     if not classification:
@@ -60,11 +62,12 @@ def count_rows(
 def total_counts(counts: Sequence[Counts]) -> Counts:
     """The counts of all classes together.
 
-    The largest number of categories in a class is a lower bound of the number in all.
+    The largest number of categories in a class is a lower bound of the number in all. The lowest
+    id is counted as the highest of its inverse, so that it is a maximum, too.
     """
     if not counts:
         return {"rows": 0}
-    maxima = ("partitions", "categories_")
+    maxima = ("partitions", "categories_", "ids_")
     return {
         name: (max if name.startswith(maxima) else sum)(part[name] or 0 for part in counts)
         for name in counts[0]

@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
-from figs_spark.dataframes.columns import column, field
+from figs_spark.dataframes.columns import column, field, hashable_field
 from figs_spark.engine.table import Table
 from figs_spark.stages.base.checks import Checked, check
 from figs_spark.stages.base.inputs import packed_column, read_inputs
@@ -109,7 +109,7 @@ def _extra(
     if get("weightCol") and columns:
         extra[WEIGHT] = column(get("weightCol")).cast("double")
     if (name := get("membershipFoldCol")) and columns:
-        field(dataset, name, "membershipFoldCol")
+        hashable_field(dataset, name, "membershipFoldCol")
         extra[FOLD] = F.xxhash64(column(name))
     for k, source in enumerate(columns):
         if source.place is None:

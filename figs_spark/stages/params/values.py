@@ -93,7 +93,7 @@ def subset_strategy(value: Any) -> str:
         share = float(strategy)
     except ValueError:
         share = -1.0
-    if share <= 0 or (share > 1 and not share.is_integer()):
+    if not share > 0 or (share > 1 and not share.is_integer()):
         raise ValueError(
             "'auto', 'all', 'sqrt', 'log2', 'onethird', a share in (0, 1] or a number of features "
             f"is needed, got {value!r}"
