@@ -174,7 +174,7 @@ def test_an_option_is_named_where_it_is_at_fault() -> None:
 def test_null_and_maps_are_values_of_params(written: Any) -> None:
     settings = written("model: {maxSplits: null, maxTrees: null, classWeight: {1: 20}}\n")
     check(settings)
-    assert settings.given.model == {"maxSplits": None, "maxTrees": None, "classWeight": {1: 20}}
+    assert settings.job.model == {"maxSplits": None, "maxTrees": None, "classWeight": {1: 20}}
 
 
 # The command

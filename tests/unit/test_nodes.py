@@ -149,7 +149,7 @@ def test_no_rows() -> None:
 
 def test_input_errors_say_what_is_wrong() -> None:
     model = chain(2, leftwards=True)
-    with pytest.raises(ValueError, match=r"columns \['age'\] are needed"):
+    with pytest.raises(ValueError, match=r"needs the columns \['age'\]"):
         model.predict(pd.DataFrame({"other": [1.0]}))
     for wrong in ([1.0, 2.0], [[1.0]], [[1.0] * 7, [1.0]]):
         with pytest.raises(ValueError, match=r"a table of shape \(rows, 7\)"):

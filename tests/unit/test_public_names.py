@@ -40,7 +40,7 @@ UNNAMED = {"StageReader", "StageWriter", "Reading", "MembershipColumn"}
 JOBS_MAY_IMPORT = {
     "jobs/bench": {"figs_spark.engine", "figs_spark.stages.base.checks"},
     "jobs/cdi": {"figs_spark.stages.gfigs.variants"},
-    "jobs": {"figs_spark.app.cli", "figs_spark.app.errors"},
+    "jobs": {"figs_spark.app.cli", "figs_spark.app.errors", "figs_spark.app.spreadsheets"},
 }
 NOTEBOOKS_MAY_IMPORT = {"figs_spark.treesum.sql"}  # until a model has toSQL
 

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql.types import BooleanType, NumericType, StringType
 
 from figs_spark import FIGSRegressionModel
-from figs_spark.app.saved_models import needed
+from figs_spark.app.saved_models import needed_columns
 from figs_spark.treesum import Feature, Node, Split, TreeSum
 
 
@@ -33,4 +33,4 @@ def test_the_type_of_a_column_follows_from_the_feature(categories: Any, kind: An
     root = Node((0.0,), 2, 2.0, split, leaf, leaf)
     model = FIGSRegressionModel(featuresCols=["code"])
     model.treeSum = TreeSum((Feature("code", categories),), (root,), (1.0,), (1.0, 0.5))
-    assert needed(model) == {"code": kind}
+    assert needed_columns(model) == {"code": kind}

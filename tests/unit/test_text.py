@@ -190,7 +190,7 @@ def test_many_outputs_show_a_value_for_each_class() -> None:
     assert list(table.columns[3:6]) == ["value_setosa", "value_versicolor", "value_virginica"]
     assert table["value_virginica"].tolist() == [0.0, 0.5]
     assert list(rules(model).columns[3:6]) == ["value_0", "value_1", "value_2"]
-    with pytest.raises(ValueError, match="3 outputs, but 1 names"):
+    with pytest.raises(ValueError, match="3 outputs, but got 1 names"):
         describe(model, "FIGS", "one score", ["only"])
 
 
