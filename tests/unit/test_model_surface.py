@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib import pyplot
 
+from figs_spark import OperatingPoint
 from figs_spark.treesum import TreeSum
 from tests.support.fitted import KINDS, NAMES, OUTCOMES, fitted, rows
 from tests.support.treesums import leaf_of
@@ -167,3 +168,20 @@ def test_without_a_group() -> None:
     message = r"'group' \(groupCol\) has a group .* in 2 of 60 rows, such as 'c'; it has \['a', 'b'"
     with pytest.raises(ValueError, match=message):
         model.predict(table)
+
+
+# The operating point
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_operating_point_is_in_the_text_and_leaves_with_the_size(kind: str) -> None:
+    model = fitted(kind, 2)
+    model._operating_point = OperatingPoint(0.9, 0.25, 9.0, 3.0, 7.0, 1.0, (9.0, 3.0, 7.0, 1.0))
+    model.setThreshold(0.25)
+    assert "Operating point: predict 1 if the probability is above 0.25" in str(model)
+    smaller = model.truncate(2)
+    assert smaller.operatingPoint is None
+    assert smaller.getThreshold() == 0.5
+    again = type(model)()
+    again._set_contents(model._contents(), "the file")
+    assert again._operating_point == model.operatingPoint

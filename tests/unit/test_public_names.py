@@ -23,6 +23,7 @@ import pytest
 from pyspark import cloudpickle
 
 import figs_spark
+from figs_spark.stages.base.persistence import part_classes
 from figs_spark.treesum.serialization import to_json
 from tests.support.treesums import random_tree_sum
 
@@ -79,6 +80,15 @@ def test_a_public_class_says_where_it_is(name: str) -> None:
         assert b"figs_spark" in pickled
         assert NAMES[name].encode() not in pickled  # by reference, to the public place
         assert pickle.loads(pickled) is cls
+
+
+@pytest.mark.parametrize(
+    "name", ["figs_spark.stages.classification.FIGSClassifier", "figs_spark.FIGSClassifier"]
+)
+def test_a_saved_part_is_found_by_its_public_name(name: str) -> None:
+    """A stage inside a G-FIGS; version 0.1.0 wrote the module, which is no longer there."""
+    parts = part_classes({"membershipEstimator": name}, "the file")
+    assert parts == {"membershipEstimator": figs_spark.FIGSClassifier}
 
 
 def test_a_worker_that_has_imported_nothing_reads_a_model(tmp_path: Path) -> None:

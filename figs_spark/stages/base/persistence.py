@@ -194,6 +194,8 @@ def _part_class(part: str, name: Any, source: str) -> Any:
     module, _, title = entry.text().rpartition(".")
     if not f"{module}.".startswith(("pyspark.ml.", f"{PACKAGE}.")):
         entry.refuse("the name of a class of pyspark.ml or figs_spark")
+    if f"{module}.".startswith(f"{PACKAGE}."):
+        module = PACKAGE  # version 0.1.0 wrote the module, and modules move
     try:
         cls = getattr(import_module(module), title)
     except (ImportError, ValueError, AttributeError) as error:

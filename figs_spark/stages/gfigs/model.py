@@ -282,8 +282,12 @@ class GroupedModel(FittedModel):
             self._membership = replace(self._membership, model=parts["membershipModel"])
 
 
-class PredictsByGroup(GroupedModel):
+class PredictsByGroup(FittedModel):
     """Predictions without Spark, for rows of one group or with a column of groups."""
+
+    if TYPE_CHECKING:  # GroupedModel has it; it comes later, so that outputs may override it
+
+        def _model_for(self, group: Group) -> Any: ...
 
     def predict(self, values: Any, group: Group | None = None) -> Any:
         """Predictions without Spark: for a table an array, for one row a number.
