@@ -128,5 +128,5 @@ def test_a_part_outside_the_folder_is_not_loaded(
     saved = json.loads(file.read_text())
     del saved["digest"]
     file.write_text(json.dumps(saved | {"parts": {"../x": "pyspark.ml.feature.Binarizer"}}))
-    with pytest.raises(ValueError, match="'../x' is not the name of a part"):
+    with pytest.raises(ValueError, match="is not the name of a part"):
         GFIGSRegressor.load(str(tmp_path / "stage"))
