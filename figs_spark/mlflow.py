@@ -204,8 +204,12 @@ def from_entry(entry: dict[str, Any], source: str = "The logged model") -> Any:
     model = getattr(figs_spark, entry["class"])()
     model._resetUid(entry["uid"])
     set_params(model._set, Entry(entry["given"], source, "given"))
-    seal = {"format": SEALED, "fingerprint": entry["fingerprint"]} if "digest" in entry else {}
-    set_model(model, {**entry["contents"], **seal}, source)
+    contents = dict(entry["contents"])
+    if "digest" in entry:
+        contents |= {"format": SEALED, "fingerprint": entry["fingerprint"]}
+    elif contents.get("membershipColumns", 0) is None:  # the first format has it for every kind
+        del contents["membershipColumns"]
+    set_model(model, contents, source)
     return model
 
 
