@@ -5,10 +5,12 @@
 >>> load_model(info.model_uri)  # the model again, a stage of Spark ML
 >>> mlflow.pyfunc.load_model(info.model_uri).predict(frame)  # pandas to pandas
 
-What is logged is one file of JSON: the class, the Params, and what `model.save` writes. The package
-goes with it as code, so a server needs NumPy and pandas, and neither PySpark nor Java. It takes a
-column per feature, missing values included, for G-FIGS also the group. It gives `prediction` and,
-for two classes, `probability` of class 1; for more, `probability_<class>` of each.
+A logged model is one file of JSON: the class, the Params, what `model.save` writes, and the
+fingerprint of the model, which is checked when the file is read. The package is logged with it as
+code. So a server needs NumPy and pandas, but neither PySpark nor Java. The served model takes one
+column per feature, which may have missing values; for G-FIGS also the group. It returns
+`prediction`; for two classes also `probability`, of class 1; for more classes
+`probability_<class>` for each.
 """
 
 from __future__ import annotations
@@ -105,10 +107,10 @@ def load_model(uri: str) -> Any:
 
 
 def signature(model: Any) -> Any:
-    """The columns that the served model takes and gives. Those that no split asks for are optional.
+    """The columns that the served model takes and returns. Columns that no split uses are optional.
 
-    Every feature may be null. Numbers are double, which has a place for missing ones; MLflow
-    refuses int64 there, so give integers as float64.
+    Every feature may be null. Numbers are double, because an integer column of MLflow cannot have
+    missing values; MLflow refuses int64 for them, so pass integers as float64.
     """
     _mlflow()
     from mlflow.models import ModelSignature
@@ -140,8 +142,8 @@ def to_entry(model: Any) -> dict[str, Any]:
     kind = type(model).__name__
     if kind not in KINDS:
         raise ValueError(
-            f"A fitted FIGS, Bagging-FIGS or G-FIGS model is needed, got {kind}. Of a "
-            f"PipelineModel give the stage, model.stages[-1], or log it all with mlflow.spark."
+            f"A fitted FIGS, Bagging-FIGS or G-FIGS model is needed, got {kind}. For a "
+            f"PipelineModel pass its last stage, model.stages[-1], or log it with mlflow.spark."
         )
     params = {param.name: value for param, value in model.extractParamMap().items()}
     if params.get("unseenGroup") == MIXTURE:
@@ -202,8 +204,12 @@ def from_entry(entry: dict[str, Any], source: str = "The logged model") -> Any:
     model = getattr(figs_spark, entry["class"])()
     model._resetUid(entry["uid"])
     set_params(model._set, Entry(entry["given"], source, "given"))
-    seal = {"format": SEALED, "fingerprint": entry["fingerprint"]} if "digest" in entry else {}
-    set_model(model, {**entry["contents"], **seal}, source)
+    contents = dict(entry["contents"])
+    if "digest" in entry:
+        contents |= {"format": SEALED, "fingerprint": entry["fingerprint"]}
+    elif contents.get("membershipColumns", 0) is None:  # the first format has it for every kind
+        del contents["membershipColumns"]
+    set_model(model, contents, source)
     return model
 
 
@@ -277,10 +283,11 @@ class Served:
         numbers = self._group_numbers(frame)
         expected = np.empty((len(values), self.outcome.outputs))
         for k, members in enumerate(self.sums):
-            own = numbers == k
-            if own.any():
-                parts = [self.outcome.expected_table(m.predict(values[own])) for m in members]
-                expected[own] = np.mean(parts, axis=0)
+            in_group = numbers == k
+            if in_group.any():
+                part = values[in_group]
+                tables = [self.outcome.expected_table(m.predict(part)) for m in members]
+                expected[in_group] = np.mean(tables, axis=0)
         return pd.DataFrame(self._table(expected), columns=self.outputs, index=values.index)
 
     def _table(self, expected: np.ndarray) -> np.ndarray:
@@ -297,11 +304,13 @@ class Served:
         return Outcome(self.classes)
 
     def _values(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The features under the names that the trees know. A column that no split asks for may be
-        absent. One that is needed must be there, so that a typing error cannot count as missing."""
-        lost = [self.names[j] for j in sorted(self.used) if self.names[j] not in frame]
-        if lost:
-            raise ValueError(f"The columns {lost} are needed by the model. Give null for missing.")
+        """The features under the names that the trees know. A column that no split uses may be
+        absent. One that is used must be there, so that a typing error cannot count as missing."""
+        absent = [self.names[j] for j in sorted(self.used) if self.names[j] not in frame]
+        if absent:
+            raise ValueError(
+                f"The columns {absent} are needed by the model. Use null for missing values."
+            )
         values = frame.reindex(columns=list(self.names))
         return values.set_axis([feature.name for feature in self.features], axis=1)
 
@@ -311,14 +320,15 @@ class Served:
         if self.group not in frame:
             raise ValueError(f"Column '{self.group}' (groupCol) is needed and missing.")
         places = {group: k for k, group in enumerate(self.groups)}
-        given = frame[self.group].tolist()
-        unseen = [group for group in given if group not in places]
+        groups = frame[self.group].tolist()
+        unseen = [group for group in groups if group not in places]
         if unseen:
             raise ValueError(
-                f"Column '{self.group}' (groupCol) is {unseen[0]!r} in {given.count(unseen[0])} of "
-                f"{len(given)} rows, and the model knows {list(self.groups)}. Repair or drop these."
+                f"Column '{self.group}' (groupCol) is {unseen[0]!r} in {groups.count(unseen[0])} "
+                f"of {len(groups)} rows, and the model was trained on {list(self.groups)}. Repair "
+                f"or drop these rows."
             )
-        return np.array([places[group] for group in given], dtype=int)
+        return np.array([places[group] for group in groups], dtype=int)
 
 
 def _sums(

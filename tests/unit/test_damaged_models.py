@@ -108,7 +108,8 @@ def first_format(model: Any) -> str:
 
 def first_entry(model: Any) -> str:
     """What figs_spark 0.1 logged to MLflow."""
-    entry = to_entry(model) | {"format": 1, "contents": json.loads(first_format(model))}
+    contents = json.loads(first_format(model)) | {"membershipColumns": None}
+    entry = to_entry(model) | {"format": 1, "contents": contents}
     return json.dumps({k: v for k, v in entry.items() if k not in ("fingerprint", "digest")})
 
 
