@@ -86,7 +86,7 @@ def _docstring(model: Instrument, proof: str) -> str:
 
 def _printed(model: Instrument) -> str:
     names = model.score_labels or None
-    outcome = model.subject[0].lower() + model.subject[1:]
+    outcome = f"the {model.subject[0].lower()}{model.subject[1:]}"
     if model.kind == "sum":
         return describe(model.sums[0], model.title, outcome, names)
     if model.kind == "groups":
@@ -127,7 +127,9 @@ def _predict(model: Instrument) -> str:
     scores = [Text(f"score[{c}]", LANGUAGE, is_name=True) for c in range(model.outputs)]
     shown = f"{_shown('score', model.outputs)}"
     if model.classes:
-        named = [body.let(p, "probability") for p in model.outcome.probabilities(scores, body)]
+        named = model.outcome.probabilities(scores, body)
+        if model.classes > 2:
+            named = [body.let(p, f"p{k}") for k, p in enumerate(named)]
         limits = (model.threshold, model.thresholds)
         body.let(model.outcome.predicted_class(named, *limits, body), "prediction")
         own = named[1].code if model.classes == 2 else f"[{', '.join(p.code for p in named)}]"
