@@ -46,11 +46,7 @@ class Dialect:
             return self.variables[name]
         self._check_name(name)
         opening, closing = self.quotes
-        if self.name == "bigquery":
-            escaped = _escaped(name).replace("`", "\\`")
-        else:
-            escaped = name.replace(closing, closing * 2)
-        quoted = opening + escaped + closing
+        quoted = opening + name.replace(closing, closing * 2) + closing
         if self.names_by_function and self.names_by_function in name:
             return f"IDENTIFIER({self.text(quoted)})"
         return quoted
@@ -181,18 +177,17 @@ def _with_backslashes(text: str) -> str:
     return _doubled(text.replace("\\", "\\\\"))
 
 
-def _joined(form: str, plus: str, code: str) -> Callable[[str], str]:
+def _joined(prefix: str, whole: str, plus: str, code: str) -> Callable[[str], str]:
     """Literals in one piece, but line breaks and what clients replace by code."""
 
     def write(text: str) -> str:
         pieces = re.split(r"([\r\n&]|\$(?=\())", text)
         parts = [
-            code.format(ord(piece)) if piece in ("\r", "\n", "&", "$") else form + _doubled(piece)
+            code.format(ord(piece)) if piece in ("\r", "\n", "&", "$") else prefix + _doubled(piece)
             for piece in pieces
             if piece
         ]
-        shown = plus.join(parts) or f"{form}''"
-        return f"({shown})" if len(parts) > 1 else shown
+        return whole.format(plus.join(parts)) if len(parts) > 1 else "".join(parts) or f"{prefix}''"
 
     return write
 
@@ -227,7 +222,7 @@ _ALL = (
     Dialect(
         name="tsql",
         double=_with_exponent,
-        text=_joined("N", " + ", "NCHAR({})"),
+        text=_joined("N", "CONCAT({})", ", ", "NCHAR({})"),
         quotes="[]",
         longest_name=128,
         booleans=("0", "1"),
@@ -240,7 +235,7 @@ _ALL = (
     Dialect(
         name="oracle",
         double=lambda value: f"{value!r}D",
-        text=_joined("", " || ", "CHR({})"),
+        text=_joined("", "({})", " || ", "CHR({})"),
         longest_name=128,
         bytes_counted=True,
         not_in_names='\0"\n\r',
@@ -264,10 +259,11 @@ _ALL = (
     ),
     Dialect(
         name="bigquery",
-        double=repr,
+        double=_with_exponent,
         text=_in_bigquery,
         quotes="``",
         longest_name=300,
+        not_in_names="\0\n\r\t!\"$()*,./;?@[\\]^`{}~",
         infinity="CAST('{}inf' AS FLOAT64)",
         nan_test="IS_NAN({})",
         array="[{}]",

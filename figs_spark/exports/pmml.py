@@ -93,10 +93,14 @@ class _Outputs:
 
     fields: list[str] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
+    known: dict[str, Text] = field(default_factory=dict)
 
     def let(self, value: Text, name: str, final: bool = False, kind: str = "double") -> Text:
+        if not final and value.code in self.known:
+            return self.known[value.code]
         unique = name if name not in self.names else f"{name}_{len(self.names)}"
         self.names.append(unique)
+        self.known[value.code] = _reference(unique)
         optype = "continuous" if kind == "double" else "categorical"
         head = f'<OutputField name={_attribute(unique)} optype="{optype}" dataType="{kind}"'
         shown = "" if final else ' isFinalResult="false"'
@@ -138,10 +142,12 @@ def _result_fields(model: Instrument, outputs: _Outputs, scores: Sequence[Text])
         outputs.let(scores[0], "prediction", final=True)
         return
     probabilities = model.outcome.probabilities(scores, outputs)
-    named = [
-        outputs.let(p, name, final=True)
-        for p, name in zip(probabilities, _probability_names(model), strict=True)
-    ]
+    if model.classes == 2:
+        outputs.let(probabilities[1], "probability", final=True)
+        named = probabilities
+    else:
+        pairs = zip(probabilities, probability_names(model), strict=True)
+        named = [outputs.let(p, name, final=True) for p, name in pairs]
     limits = (model.threshold, model.thresholds)
     chosen = model.outcome.predicted_class(named, *limits, outputs)
     chosen = outputs.let(chosen, "prediction", final=True)
@@ -151,9 +157,9 @@ def _result_fields(model: Instrument, outputs: _Outputs, scores: Sequence[Text])
         outputs.let(Text(code, LANGUAGE), "risk_group", final=True, kind="string")
 
 
-def _probability_names(model: Instrument) -> list[str]:
+def probability_names(model: Instrument) -> list[str]:
     if model.classes == 2:
-        return ["figs_complement", "probability"]
+        return ["probability"]
     return [f"probability_{label}" for label in model.labels]
 
 
@@ -175,11 +181,11 @@ def _top(model: Instrument) -> list[str]:
     segments: list[list[str]] = []
     if model.kind == "mean":
         scores = _mean_of_shares(model, segments, outputs)
-        named = [outputs.let(s, n, final=True) for s, n in zip(scores, score_names(model))]
     else:
-        named = [_reference(name) for name in score_names(model)]
-        for c, name in enumerate(score_names(model)):
-            segments.append(_score_model(model, c, [_predicted_field(name)]))
+        names = [f"figs_score_{c}" for c in range(model.outputs)]
+        segments += [_score_model(model, c, [_predicted_field(n)]) for c, n in enumerate(names)]
+        scores = [_reference(name) for name in names]
+    named = [outputs.let(s, n, final=True) for s, n in zip(scores, score_names(model))]
     _result_fields(model, outputs, named)
     fields = [n for s in segments for n in re.findall(r'<OutputField name=("[^"]*")', "\n".join(s))]
     last = _constant_model(fields, outputs.fields)
