@@ -121,6 +121,8 @@ def translated(sql: str, dialect: str) -> str:
             return expressions.Literal.string(node.name)
         if isinstance(node, expressions.Cast) and node.to.is_type("binary", "varbinary"):
             return node.this.this if isinstance(node.this, expressions.Cast) else node.this
+        if isinstance(node, expressions.Anonymous) and node.name.upper() == "NCHAR":
+            return expressions.Chr(expressions=node.expressions)
         if isinstance(node, expressions.Anonymous) and node.name.upper() == "IDENTIFIER":
             quoted = node.expressions[0].name
             return expressions.column(expressions.to_identifier(quoted[1:-1].replace("``", "`"), True))

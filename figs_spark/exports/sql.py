@@ -23,6 +23,8 @@ from figs_spark.treesum.cases import cases, takes_listed
 from figs_spark.treesum.nodes import Category, add_in_runs
 
 OUTPUTS = ("score", "probability", "prediction", "risk_group", "contributions", "rules")
+MOST_CHARACTERS = 1_000_000  # BigQuery takes no more in one statement
+MOST_REPEATED = 100_000  # without layers; planning takes seconds beyond
 NEVER = "1 = 0"
 LARGEST = 1.7976931348623157e308
 
@@ -52,6 +54,8 @@ class Sheet:
         return Text(self.dialect.quoted(same), self._language, text.layer + 1, is_name=True)
 
     def text(self, sql: str, *parts: Text) -> Text:
+        if len(sql) > (MOST_CHARACTERS if self.layered else MOST_REPEATED):
+            raise too_long(len(sql), self.layered)
         return Text(sql, self._language, max((p.layer for p in parts), default=0))
 
     @property
@@ -94,6 +98,15 @@ class Sheet:
             clauses.append(f"WHEN {tests} THEN {self.dialect.number(float(k))}")
         last = self.dialect.number(float(len(named) - 1))
         return self.text(f"CASE {' '.join(clauses)} ELSE {last} END", *named)
+
+
+def too_long(size: int, layered: bool) -> ValueError:
+    limit = MOST_CHARACTERS if layered else MOST_REPEATED
+    remedy = "" if layered else "Name a table and the columns to keep, which is shorter, or export"
+    return ValueError(
+        f"The SQL would have {size:,} characters or more, and {limit:,} are the most. "
+        f"{remedy or 'Export'} the model as ONNX or Python."
+    )
 
 
 # From a model to its outputs

@@ -6,13 +6,18 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from figs_spark.exports.dialects import Dialect, dialect_named, shortened
+from figs_spark.exports.dialects import Dialect, dialect_named
 from figs_spark.exports.instrument import Instrument
-from figs_spark.exports.sql import Sheet, output_texts
+from figs_spark.exports.sql import (
+    MOST_CHARACTERS,
+    MOST_REPEATED,
+    Sheet,
+    output_texts,
+    too_long,
+)
 from figs_spark.exports.texts import Text
 from figs_spark.treesum import Feature
 
-MOST_CHARACTERS = 1_000_000  # BigQuery takes no more in one statement
 MOST_COLUMNS = 1_600  # PostgreSQL takes no more in one SELECT
 DIALECTS_WITH_FUNCTIONS = ("databricks", "spark", "postgres", "tsql", "snowflake", "bigquery")
 
@@ -21,7 +26,7 @@ def expression(model: Instrument, dialect: str, output: str) -> str:
     """One expression over columns named as the features; several values are an array."""
     target = dialect_named(dialect)
     texts = output_texts(model, Sheet(target), [output])
-    return _checked(model, _single(model, target, output, texts))
+    return _checked(_single(model, target, output, texts))
 
 
 def _single(model: Instrument, dialect: Dialect, output: str, texts: dict[str, Text]) -> str:
@@ -58,11 +63,11 @@ def select(
         texts = output_texts(model, Sheet(target, newline="\n  "), outputs)
         star = f"{source}.*" if target.name == "oracle" else "*"
         columns = [star, *(f"{t.code} AS {target.quoted(name)}" for name, t in texts.items())]
-        return _checked(model, "SELECT\n  " + ",\n  ".join(columns) + f"\nFROM {source}")
+        return _checked("SELECT\n  " + ",\n  ".join(columns) + f"\nFROM {source}")
     sheet = Sheet(target, layered=True, newline="\n    ")
     texts = output_texts(model, sheet, outputs)
     _check_names(keep, [*texts, *(name for layer in sheet.layers for name in layer)])
-    return _checked(model, _layered(sheet, source, texts, keep))
+    return _checked(_layered(sheet, source, texts, keep), layered=True)
 
 
 def _layered(sheet: Sheet, source: str, texts: dict[str, Text], keep: Sequence[str]) -> str:
@@ -126,7 +131,7 @@ def function(model: Instrument, dialect: str, name: str | Sequence[str], output:
     returns = target.types[1] if output == "risk_group" else target.types[0]
     listed = ",\n  ".join(f"{name} {kind}" for name, kind in parameters.values())
     title = quoted_table(target, name)
-    return _checked(model, _FORMS[dialect](title, f"\n  {listed}\n" if listed else "", returns, body))
+    return _checked(_FORMS[dialect](title, f"\n  {listed}\n" if listed else "", returns, body))
 
 
 def _parameters(model: Instrument, dialect: Dialect) -> dict[str, tuple[str, str]]:
@@ -199,11 +204,7 @@ _FORMS = {
 }
 
 
-def _checked(model: Instrument, sql: str) -> str:
-    if len(sql) > MOST_CHARACTERS:
-        raise ValueError(
-            f"The SQL of {shortened(model.title)} with {model.leaves:,} leaves has {len(sql):,} "
-            f"characters, and {MOST_CHARACTERS:,} are the most. Name a table and the columns to "
-            f"keep, which is shorter, or export the model as ONNX or Python."
-        )
+def _checked(sql: str, layered: bool = False) -> str:
+    if len(sql) > (MOST_CHARACTERS if layered else MOST_REPEATED):
+        raise too_long(len(sql), layered)
     return sql
