@@ -45,7 +45,7 @@ class Dialect:
         if self.variables is not None and name in self.variables:
             return self.variables[name]
         self._check_name(name)
-        opening, closing = self.quotes
+        opening, closing = self.quotes[0], self.quotes[1]
         quoted = opening + name.replace(closing, closing * 2) + closing
         if self.names_by_function and self.names_by_function in name:
             return f"IDENTIFIER({self.text(quoted)})"
@@ -263,7 +263,7 @@ _ALL = (
         text=_in_bigquery,
         quotes="``",
         longest_name=300,
-        not_in_names="\0\n\r\t!\"$()*,./;?@[\\]^`{}~",
+        not_in_names='\0\n\r\t!"$()*,./;?@[\\]^`{}~',
         infinity="CAST('{}inf' AS FLOAT64)",
         nan_test="IS_NAN({})",
         array="[{}]",

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,11 +38,12 @@ class NoEngine(Exception):
 
 @dataclass(frozen=True)
 class Engine:
-    """An engine by name and version, and which numbers it can hold."""
+    """An engine by name and version, which numbers it can hold, and a table that it can make."""
 
     name: str
     nans: bool = True
     infinities: bool = True
+    table: str = "figs_vectors"
 
 
 # SQL
@@ -53,7 +54,7 @@ class TableSpec:
     """The table that a statement reads: its name in parts, and its columns."""
 
     model: Instrument
-    name: tuple[str, ...] = ("figs_vectors",)
+    name: tuple[str, ...]
     keep: tuple[str, ...] = ()
 
     def types(self, dialect: Dialect) -> dict[str, str]:
@@ -86,11 +87,11 @@ def sql_engine(dialect: str) -> tuple[Engine, SqlRunner]:
         return Engine(f"SQLite {sqlite3.sqlite_version}", nans=False), run_sqlite
     duckdb = _module("duckdb", f"the dialect '{dialect}'")
     name, target = f"DuckDB {duckdb.__version__}", DIALECTS[dialect]
-    numbers = {"nans": target.nan_test is not None, "infinities": target.infinity is not None}
+    engine = Engine(name, target.nan_test is not None, target.infinity is not None)
     if dialect in IN_DUCKDB:
-        return Engine(name, **numbers), run_duckdb
+        return engine, run_duckdb
     sqlglot = _module("sqlglot", f"the dialect '{dialect}'")
-    engine = Engine(f"{name} after translation by sqlglot {sqlglot.__version__}", **numbers)
+    engine = replace(engine, name=f"{name} after translation by sqlglot {sqlglot.__version__}")
 
     def run(sql: str, table: TableSpec, patients: Sequence[Patient]) -> Rows:
         return run_duckdb(translated(sql, dialect), table, patients)
@@ -125,7 +126,9 @@ def translated(sql: str, dialect: str) -> str:
             return expressions.Chr(expressions=node.expressions)
         if isinstance(node, expressions.Anonymous) and node.name.upper() == "IDENTIFIER":
             quoted = node.expressions[0].name
-            return expressions.column(expressions.to_identifier(quoted[1:-1].replace("``", "`"), True))
+            return expressions.column(
+                expressions.to_identifier(quoted[1:-1].replace("``", "`"), True)
+            )
         return node
 
     tree = sqlglot.parse_one(sql, read=dialect)
@@ -231,9 +234,7 @@ def run_onnx(serialized: bytes, model: Instrument, patients: Sequence[Patient]) 
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(
-        serialized, options, providers=["CPUExecutionProvider"]
-    )
+    session = onnxruntime.InferenceSession(serialized, options, providers=["CPUExecutionProvider"])
     outputs = ["score", *(["probability"] if model.classes else []), "prediction"]
     found = session.run(outputs, onnx_inputs(model, patients))
     table = np.hstack(found)

@@ -94,13 +94,14 @@ def _predictions(model: Instrument, result: Result) -> list[dict[str, Any]]:
         return [{"outcome": {"text": f"{model.subject}: {value}"}}]
     if model.classes == 2:
         risk = str(result.risk_group)
+        level = result.probability[0]
         coding = {"system": RISKS, "code": risk, "display": f"{risk.capitalize()} likelihood"}
         return [
             {
                 "outcome": {"text": model.subject},
                 "probabilityDecimal": _percent(result.probability[0]),
                 "qualitativeRisk": {"coding": [coding]},
-                "rationale": f"Probability {result.probability[0]:.4g}, threshold {model.threshold:.4g}",
+                "rationale": f"Probability {level:.4g}, threshold {model.threshold:.4g}",
             }
         ]
     return [

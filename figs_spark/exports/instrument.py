@@ -38,24 +38,52 @@ class Result:
 
 
 @dataclass(frozen=True)
+class Family:
+    """The sums of trees of a model, and how they make a score."""
+
+    kind: Kind
+    sums: tuple[TreeSum, ...]
+    groups: tuple[Group, ...] = ()  # of each sum
+    group_column: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Instrument:
     """A fitted model as plain data, ready to be written in another language."""
 
     title: str  # "FIGSClassificationModel"
     subject: str  # "Probability of died = 1"
-    kind: Kind
+    family: Family
     outcome: Outcome
-    sums: tuple[TreeSum, ...]
     columns: tuple[str, ...]  # of each feature the column that holds it
     fingerprint: str
     version: str  # of the library
-    groups: tuple[Group, ...] = ()
-    group_column: str | None = None
     threshold: float = THRESHOLD
     thresholds: tuple[float, ...] | None = None
     class_names: tuple[str, ...] | None = None
     operating_point: str | None = None  # a sentence
-    notes: tuple[str, ...] = ()  # what a reader of the export must know
+
+    @property
+    def kind(self) -> Kind:
+        return self.family.kind
+
+    @property
+    def sums(self) -> tuple[TreeSum, ...]:
+        return self.family.sums
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        return self.family.groups
+
+    @property
+    def group_column(self) -> str | None:
+        return self.family.group_column
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the export must know."""
+        return self.family.notes
 
     # What it reads
 
@@ -175,4 +203,6 @@ def rule_texts(one: TreeSum) -> list[list[str]]:
 
 def _same(value: Any, group: Group) -> bool:
     """1 is not True, and "1" is neither."""
-    return value is not None and isinstance(value, bool) == isinstance(group, bool) and value == group
+    return (
+        value is not None and isinstance(value, bool) == isinstance(group, bool) and value == group
+    )

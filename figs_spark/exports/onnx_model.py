@@ -159,9 +159,7 @@ class _Graph:
             width = 1 if name == "prediction" or model.outputs == 1 else model.outputs
             self.nodes.append(helper.make_node("Identity", [value.name], [name]))
             infos.append(helper.make_tensor_value_info(name, double, ["rows", width]))
-        graph = helper.make_graph(
-            self.nodes, "figs_spark", self.inputs, infos, self.initializers
-        )
+        graph = helper.make_graph(self.nodes, "figs_spark", self.inputs, infos, self.initializers)
         made = helper.make_model(
             graph,
             opset_imports=[
@@ -190,7 +188,7 @@ class _Graph:
 
 
 def _table(model: Instrument, graph: _Graph) -> _Value:
-    """The columns that the model reads, side by side in double; text as the place of its category."""
+    """The columns that the model reads, side by side in double; categories by their place."""
     double = graph.onnx.TensorProto.DOUBLE
     columns = []
     for column, feature in model.inputs.items():
@@ -212,6 +210,7 @@ def _encoded(graph: _Graph, column: str, known: Sequence[Any], missing: str) -> 
     """The place of a category, NaN for a missing one, -1 for one that is not known."""
     proto, count = graph.onnx.TensorProto, len(known) + 1
     make, places = graph.onnx.helper.make_tensor, [*map(float, range(count - 1)), math.nan]
+    keys: list[Any]
     if isinstance(known[0], str):
         kind, keys = proto.STRING, [str(text).encode() for text in (*known, missing)]
     else:

@@ -192,9 +192,7 @@ def _top(model: Instrument) -> list[str]:
     return _mining_model(model, "modelChain", [*segments, last], [])
 
 
-def _mean_of_shares(
-    model: Instrument, segments: list[list[str]], outputs: _Outputs
-) -> list[Text]:
+def _mean_of_shares(model: Instrument, segments: list[list[str]], outputs: _Outputs) -> list[Text]:
     """Of many classes: each member's scores are segments, their shares and mean output fields."""
     members = []
     for which, one in enumerate(model.sums):
@@ -237,9 +235,7 @@ def _with_targets(model: list[str], targets: list[str]) -> list[str]:
     return [*model[:at], *_indented(targets), *model[at:]]
 
 
-def _sum_model(
-    model: Instrument, one: TreeSum, output: int, fields: Sequence[str]
-) -> list[str]:
+def _sum_model(model: Instrument, one: TreeSum, output: int, fields: Sequence[str]) -> list[str]:
     """The trees of a sum, added in the order of `add_in_runs`."""
     trees = [_tree_model(model, tree, output) for tree in one.trees]
     whole: list[str] = add_in_runs(

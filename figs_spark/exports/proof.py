@@ -126,8 +126,8 @@ def agrees(model: Instrument, result: Result, expected: list[Any], got: list[Any
     if len(expected) != len(got):
         return False
     limit = TOLERANCE * model.scale
-    near = is_near(model, result)
-    return all(near and a in _classes(model) or _equal(a, b, limit) for a, b in zip(expected, got))
+    free = _classes(model) if is_near(model, result) else set()
+    return all(a in free or _equal(a, b, limit) for a, b in zip(expected, got))
 
 
 def _classes(model: Instrument) -> set[Any]:

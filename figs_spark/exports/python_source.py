@@ -72,7 +72,10 @@ def to_python(model: Instrument, proof: str = "not verified") -> str:
 
 def _docstring(model: Instrument, proof: str) -> str:
     lines = [f"{model.subject}: a model of figs_spark in plain Python.", ""]
-    lines += ["`predict(patient)` takes a dict with a value for each of COLUMNS, None if missing.", ""]
+    lines += [
+        "`predict(patient)` takes a dict with a value for each of COLUMNS, None if missing.",
+        "",
+    ]
     if model.leaves <= MOST_PRINTED:
         lines += [_printed(model), ""]
     lines += [*([model.operating_point, ""] if model.operating_point else []), *model.notes]
@@ -90,7 +93,9 @@ def _printed(model: Instrument) -> str:
     if model.kind == "sum":
         return describe(model.sums[0], model.title, outcome, names)
     if model.kind == "groups":
-        headings = {f"{model.group_column} = {g!r}": one for g, one in zip(model.groups, model.sums)}
+        headings = {
+            f"{model.group_column} = {g!r}": one for g, one in zip(model.groups, model.sums)
+        }
     else:
         headings = {f"Member {k}": one for k, one in enumerate(model.sums, start=1)}
     return describe_each(headings, model.title, outcome, names)
@@ -161,7 +166,9 @@ def _meaning(model: Instrument) -> str:
     if not model.classes:
         return "The score, which is the prediction; there is no probability."
     if model.classes == 2:
-        return f"The score, the probability of class {model.labels[1]}, the predicted class: 1 or 0."
+        return (
+            f"The score, the probability of class {model.labels[1]}, the predicted class: 1 or 0."
+        )
     return "The score and the probability of each of CLASSES, and the place of the predicted one."
 
 
@@ -184,9 +191,7 @@ def _score_functions(model: Instrument) -> list[str]:
     return found
 
 
-def _tree_function(
-    model: Instrument, name: str, tree: Node, paths: Sequence[str] | None
-) -> str:
+def _tree_function(model: Instrument, name: str, tree: Node, paths: Sequence[str] | None) -> str:
     place = {id(leaf): i for i, leaf in enumerate(tree.leaves())}
 
     def value(leaf: Node) -> str:
@@ -260,15 +265,15 @@ def _score_function(model: Instrument) -> str:
     return f"\n_MEMBERS = ({names},)\n\n\n{_MEAN}"
 
 
-_BY_GROUP = '''def _score(x: dict[str, Any]) -> tuple[tuple[float, ...], list[Any]]:
-    return _SUMS[x[GROUP]](x)'''
+_BY_GROUP = """def _score(x: dict[str, Any]) -> tuple[tuple[float, ...], list[Any]]:
+    return _SUMS[x[GROUP]](x)"""
 
-_MEAN = '''def _score(x: dict[str, Any]) -> tuple[float, ...]:
+_MEAN = """def _score(x: dict[str, Any]) -> tuple[float, ...]:
     members = [member(x) for member in _MEMBERS]
     total = members[0]
     for member in members[1:]:
         total = tuple(a + b for a, b in zip(total, member))
-    return tuple(t / len(members) for t in total)'''
+    return tuple(t / len(members) for t in total)"""
 
 _VALUES = '''
 def _values(patient: Mapping[str, Any]) -> dict[str, Any]:
@@ -280,14 +285,14 @@ def _values(patient: Mapping[str, Any]) -> dict[str, Any]:
 
 _VALUES_BY_GROUP = (
     _VALUES.replace("    return {", "    found = {")
-    + '''
+    + """
     group = patient.get(GROUP)
     if type(group) is not type(GROUPS[0]) or group not in GROUPS:
         raise ValueError(f"{GROUP!r} is {group!r}; the model knows the groups {GROUPS}")
-    return {**found, GROUP: group}'''
+    return {**found, GROUP: group}"""
 )
 
-_VALUE = '''
+_VALUE = """
 def _value(name: str, kind: str, value: Any) -> Any:
     if value is None or value != value:
         return None
@@ -296,4 +301,4 @@ def _value(name: str, kind: str, value: Any) -> Any:
     if not isinstance(value, bool if kind == "boolean" else str):
         raise TypeError(f"{name!r} is {value!r}; {kind} is needed")
     return value
-'''
+"""

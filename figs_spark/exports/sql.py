@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
 
 from figs_spark.exports.dialects import Dialect, shortened
 from figs_spark.exports.instrument import HIGH, LOW, Group, Instrument, rule_texts
@@ -197,7 +197,7 @@ class _Writer:
         return {"risk_group": self.sheet.text(sql, prediction)}
 
     def contributions(self) -> dict[str, Text]:
-        found = {}
+        found: dict[str, Text] = {}
         for k in range(self._most_trees):
             parts = [self._tree(k, c) for c in range(self.model.outputs)]
             found |= self._named(f"contribution_{k + 1}", parts)
@@ -234,16 +234,16 @@ class _Writer:
             trees = range(len(model.sums[0].trees))
             return [self._sum([self._tree(k, c) for k in trees]) for c in outputs]
         if model.kind == "groups":
-            return [self._by_group(lambda g, n, c=c: self._one(g, c, n)) for c in outputs]
+            return [self._by_group(partial(self._one, c)) for c in outputs]
         members = []
         for which in range(len(model.sums)):
-            scores = [self.sheet.text(self._one(which, c, self.sheet.newline)) for c in outputs]
+            scores = [self.sheet.text(self._one(c, which, self.sheet.newline)) for c in outputs]
             members.append(model.outcome.expected(scores, self.sheet))
         size = self.sheet.number(float(len(members)))
         sums = [self._added([member[c] for member in members]) for c in outputs]
         return [total / size for total in sums]
 
-    def _one(self, which: int, output: int, newline: str) -> str:
+    def _one(self, output: int, which: int, newline: str) -> str:
         """The score of one sum, with no part named."""
         trees = self.model.sums[which].trees
         value = self._value(output)

@@ -75,7 +75,9 @@ def _parts(value: str | Sequence[str] | None) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Exported:
-    """The files that were written, and the proof in a sentence."""
+    """The files that an export wrote, and its proof in a sentence."""
+
+    __module__ = "figs_spark"
 
     path: Path
     proof_path: Path | None
@@ -121,6 +123,7 @@ def export(
     beside = target.with_name(target.name + PROOF_SUFFIX)
     check_absent([target, beside], overwrite)
     details: dict[str, Any] = {"target": kind}
+    artefact: Any
     if kind == "sql":
         asked = sql or Sql.asked(model)
         artefact, proof = _proved_sql(model, asked, verify, spark_sql)
@@ -137,8 +140,12 @@ def _proved(model: Instrument, kind: str, verify: bool) -> tuple[Any, Proof]:
     if not verify:
         proof = not_verified(model, "this was switched off")
         return write(model, proof.sentence), proof
-    runs = {"pmml": engines.run_pmml, "onnx": engines.run_onnx, "python": engines.run_python}
-    run: Callable[..., Rows] = runs[kind]
+    runs: dict[str, Callable[..., Rows]] = {
+        "pmml": engines.run_pmml,
+        "onnx": engines.run_onnx,
+        "python": engines.run_python,
+    }
+    run = runs[kind]
     return prove(
         model,
         lambda: (engines.engine_of(kind), lambda artefact, rows: run(artefact, model, rows)),
@@ -167,12 +174,12 @@ def _sql_runner(
     """
     in_spark = sql.dialect in ("spark", "databricks") and spark_sql is not None
     engine, run = spark_sql if in_spark and spark_sql else engines.sql_engine(sql.dialect)
-    table = TableSpec(model, keep=sql.keep or ())
+    table = TableSpec(model, (engine.table,), sql.keep or ())
 
     def rows(artefact: str, patients: Sequence[Patient]) -> Rows:
         if not sql.table or sql.function:
             body = replace(sql, function=()).text(model) if sql.function else artefact
-            return run(f"SELECT\n{body}\nFROM figs_vectors", table, patients)
+            return run(f"SELECT\n{body}\nFROM {engine.table}", table, patients)
         if in_spark:
             text = replace(sql, table=table.name).text(model)
             return _outputs(model, sql, run(text, table, patients))
@@ -189,7 +196,10 @@ def _outputs(model: Instrument, sql: Sql, rows: Rows) -> Rows:
 
 def with_header(model: Instrument, sql: Sql, proof: str) -> str:
     """The SQL below comments that say what it is."""
-    about = [model.subject, f"{model.title}, written by figs_spark {model.version} for {sql.dialect}"]
+    about = [
+        model.subject,
+        f"{model.title}, written by figs_spark {model.version} for {sql.dialect}",
+    ]
     about += [f"Fingerprint of the model: {model.fingerprint}", proof[0].upper() + proof[1:]]
     if sql.function and not proof.startswith("not"):
         about.append("(it was the expression in the body that was run)")

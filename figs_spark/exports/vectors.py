@@ -11,6 +11,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from figs_spark.exports.instrument import Instrument, Patient, Result
@@ -38,9 +39,7 @@ class Vectors:
             return not lost
 
         kept = [k for k, patient in enumerate(self.patients) if fits(patient)]
-        return Vectors(
-            tuple(self.patients[k] for k in kept), tuple(self.expected[k] for k in kept)
-        )
+        return Vectors(tuple(self.patients[k] for k in kept), tuple(self.expected[k] for k in kept))
 
     def to_list(self) -> list[dict[str, Any]]:
         """As JSON: numbers that it lacks as text, null for missing."""
@@ -126,9 +125,11 @@ def _candidates(model: Instrument, j: int) -> list[Any]:
     if feature.categories is None:
         limits = sorted({s.threshold for s in splits if s.threshold is not None})
         beside = [
-            v for t in limits for v in (math.nextafter(t, -math.inf), t, math.nextafter(t, math.inf))
+            v
+            for t in limits
+            for v in (math.nextafter(t, -math.inf), t, math.nextafter(t, math.inf))
         ]
-        between = [(a + b) / 2 for a, b in zip(limits, limits[1:])]
+        between = [(a + b) / 2 for a, b in pairwise(limits)]
         ends = [0.0, -1e300, 1e300, -math.inf, math.inf, math.nan, None]
         return [v + 0.0 if v is not None else None for v in [*beside, *between, *ends]]
     if feature.holds_numbers:
