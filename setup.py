@@ -29,6 +29,14 @@ SHIPPING = ["venv-pack>=0.2"]  # to a cluster
 KERNEL = ["ipykernel>=6", "ipywidgets>=8"]
 MLFLOW = ["mlflow-skinny>=2.22"]  # mlflow itself will do as well, but brings a server
 REFERENCES = ["imodels>=2", "scikit-learn>=1.2", "six"]  # six: imodels needs it and does not ask
+ONNX = ["onnx>=1.17"]  # the first with TreeEnsemble, whose models onnxruntime 1.20 and later run
+ENGINES = [  # in which exports are run
+    "duckdb>=1.1",
+    "sqlglot>=26",
+    "onnxruntime>=1.20",
+    "jpmml_evaluator>=0.12",
+    "psycopg[binary]>=3.2",
+]
 DOCS = ["mkdocs>=1.6,<2", "mkdocs-material>=9.5", "mkdocstrings[python]>=0.26"]
 
 setup(
@@ -52,6 +60,7 @@ setup(
         "connect": CONNECT,
         "plot": PLOT,
         "mlflow": MLFLOW,
+        "onnx": ONNX,
         "notebook": ["jupyterlab>=4", "scikit-learn>=1.2", *PLOT, *KERNEL, *MLFLOW],
         "docs": DOCS,
         "test": [
@@ -63,6 +72,8 @@ setup(
             "nbformat>=5.7",
             *PLOT,
             *DOCS,
+            *ONNX,
+            *ENGINES,
             *KERNEL,
             *MLFLOW,
             *REFERENCES,

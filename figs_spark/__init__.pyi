@@ -13,6 +13,7 @@ from figs_spark.clinical.measures import calibration as calibration
 from figs_spark.clinical.measures import operating_points as operating_points
 from figs_spark.clinical.measures import roc_auc as roc_auc
 from figs_spark.clinical.measures import roc_curve as roc_curve
+from figs_spark.exports.targets import Exported as Exported
 from figs_spark.pictures.waterfall import DrawnExplanation as DrawnExplanation
 from figs_spark.stages.bagged import BaggedFIGSClassificationModel as _BaggedFIGSClassificationModel
 from figs_spark.stages.bagged import BaggedFIGSClassifier as _BaggedFIGSClassifier
@@ -33,6 +34,8 @@ from figs_spark.stages.gfigs.selection import SelectedGFIGS as SelectedGFIGS
 from figs_spark.stages.gfigs.selection import select_gfigs as select_gfigs
 from figs_spark.stages.gfigs.variants import VariantComparison as VariantComparison
 from figs_spark.stages.gfigs.variants import compare_variants as compare_variants
+from figs_spark.stages.raw_columns import ExportablePipeline as ExportablePipeline
+from figs_spark.stages.raw_columns import exportable as exportable
 from figs_spark.stages.stability import Stability as Stability
 from figs_spark.stages.stability import stability as stability
 from figs_spark.treesum.explanation import Explanation as Explanation
@@ -52,6 +55,8 @@ __all__ = [
     "BaggedFIGSRegressor",
     "DrawnExplanation",
     "Explanation",
+    "ExportablePipeline",
+    "Exported",
     "FIGSClassificationModel",
     "FIGSClassifier",
     "FIGSRegressionModel",
@@ -75,6 +80,7 @@ __all__ = [
     "brier_score",
     "calibration",
     "compare_variants",
+    "exportable",
     "operating_points",
     "roc_auc",
     "roc_curve",

@@ -21,6 +21,7 @@ JOBS = {
     "train": "fit a model to a table, print it, evaluate it on held-out rows, save it",
     "score": "add a model's predictions to a table, once or as a stream",
     "evaluate": "measure how good scores are, overall and by group of patients",
+    "export": "write a model as SQL, PMML, ONNX or Python, run on test vectors first",
 }
 
 log = logging.getLogger("figs_spark")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pyspark.errors import PySparkException
+from pyspark.ml import PipelineModel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BooleanType, DataType, NumericType, StringType
 
@@ -25,11 +26,7 @@ TYPES: dict[type[DataType], str] = {
 
 def load_model(spark: SparkSession, settings: Settings[Any]) -> Any:
     """The model in a folder that `train` or `model.save` wrote."""
-    folder = str(settings.job.model).rstrip("/")
-    path = next((p for p in (f"{folder}/model", folder) if exists(spark, f"{p}/metadata")), None)
-    if path is None:
-        message = f"'{folder}' has no model in it. Name the output of train or of model.save."
-        raise settings.error("model", message, UNFIT_INPUT)
+    path = _model_path(spark, settings)
     name = _metadata(spark, path, settings).get("class", "")
     package, _, cls = str(name).partition(".")
     if package != "figs_spark" or cls not in figs_spark.__all__ or not cls.endswith("Model"):
@@ -39,6 +36,26 @@ def load_model(spark: SparkSession, settings: Settings[Any]) -> Any:
         return getattr(figs_spark, cls).load(path)
     except ValueError as error:
         raise settings.error("model", str(error), UNFIT_INPUT) from error
+
+
+def load_exportable(spark: SparkSession, settings: Settings[Any]) -> Any:
+    """The same, or a fitted pipeline that ends in such a model."""
+    path = _model_path(spark, settings)
+    if not str(_metadata(spark, path, settings).get("class", "")).endswith(".PipelineModel"):
+        return load_model(spark, settings)
+    try:
+        return figs_spark.exportable(PipelineModel.load(path))
+    except ValueError as error:
+        raise settings.error("model", str(error), UNFIT_INPUT) from error
+
+
+def _model_path(spark: SparkSession, settings: Settings[Any]) -> str:
+    folder = str(settings.job.model).rstrip("/")
+    path = next((p for p in (f"{folder}/model", folder) if exists(spark, f"{p}/metadata")), None)
+    if path is None:
+        message = f"'{folder}' has no model in it. Name the output of train or of model.save."
+        raise settings.error("model", message, UNFIT_INPUT)
+    return path
 
 
 def _metadata(spark: SparkSession, path: str, settings: Settings[Any]) -> dict[str, Any]:

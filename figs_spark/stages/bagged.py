@@ -21,6 +21,7 @@ from figs_spark.engine.ensemble_scores import Ensemble
 from figs_spark.engine.table import Target
 from figs_spark.engine.training import train
 from figs_spark.engine.weights import BootstrapWeights
+from figs_spark.exports.instrument import Family
 from figs_spark.pictures.importances import SHOWN, draw_importances
 from figs_spark.pictures.shapes import Drawing
 from figs_spark.pictures.svg import to_html
@@ -163,6 +164,9 @@ class BaggedModel(FittedModel):
     @property
     def _used(self) -> set[int]:
         return {split.feature for member in self.members for split in member.splits}
+
+    def _family(self) -> Family:
+        return Family("mean", self.members)
 
     def _score_array(self, features: Sequence[Column]) -> Column:
         ensemble = Ensemble.of(self.members, self._target)

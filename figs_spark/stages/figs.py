@@ -15,6 +15,7 @@ from figs_spark.dataframes.compat import table_udf
 from figs_spark.dataframes.expressions import contribution_columns, leaf_columns, score_columns
 from figs_spark.engine.ensemble_scores import Ensemble
 from figs_spark.engine.training import Trained, train
+from figs_spark.exports.instrument import Family
 from figs_spark.pictures.shapes import Drawing
 from figs_spark.pictures.trees import draw_model
 from figs_spark.pictures.waterfall import DrawnExplanation
@@ -136,6 +137,9 @@ class FIGSModel(FittedModel):
     @property
     def _used(self) -> set[int]:
         return {split.feature for split in self.treeSum.splits}
+
+    def _family(self) -> Family:
+        return Family("sum", (self.treeSum,))
 
     def _score_array(self, features: Sequence[Column]) -> Column:
         """A native expression; of many classes by Python workers, see `_predicted_array`."""

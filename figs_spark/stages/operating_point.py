@@ -71,9 +71,13 @@ class WithOperatingPoint(FittedModel):
         return smaller
 
     def _text(self) -> str:
-        point = self.operatingPoint
+        sentence = self._operating_sentence()
         shown = super()._text()  # type: ignore[safe-super]
-        return shown if point is None else f"{shown}\n\n{self._sentence(point)}"
+        return shown if sentence is None else f"{shown}\n\n{sentence}"
+
+    def _operating_sentence(self) -> str | None:
+        point = self.operatingPoint
+        return None if point is None else self._sentence(point)
 
     def _sentence(self, point: OperatingPoint) -> str:
         condition = f"if the probability is above {rounded(point.threshold)}"

@@ -19,7 +19,7 @@ from figs_spark.dataframes.expressions import (
     score_columns,
 )
 from figs_spark.treesum import Feature, Node, Split, TreeSum
-from figs_spark.treesum.sql import to_sql
+from tests.support.instruments import score_sql
 from tests.support.treesums import FEATURES, TEXTS, Row, chain, random_rows, random_tree_sum
 
 TYPES = ("double", "double", "double", "double", "string", "boolean", "double")
@@ -60,7 +60,7 @@ def test_scores_and_sql_equal_predict(spark: SparkSession, rows: list[Row], seed
     random = Random(seed)
     models = [random_tree_sum(random, splits=splits) for splits in (0, 1, 5, 12, 30)]
     scores = [score for model in models for score in score_columns(model, columns())]
-    texts = [F.expr(to_sql(model)) for model in models]
+    texts = [F.expr(score_sql(model)) for model in models]
     answers = zip(*(model.predict(rows)[:, 0].tolist() for model in models), strict=True)
     expected = [[*answer, *answer] for answer in answers]
     assert table(frame(spark, rows).select(named([*scores, *texts]))) == expected
@@ -70,7 +70,7 @@ def test_many_outputs(spark: SparkSession, rows: list[Row]) -> None:
     model = random_tree_sum(Random(7), splits=8, outputs=3)
     df = frame(spark, rows)
     scores = named(score_columns(model, columns()))
-    texts = named([F.expr(to_sql(model, output)) for output in range(3)])
+    texts = named([F.expr(score_sql(model, output)) for output in range(3)])
     assert table(df.select(scores)) == model.predict(rows).tolist()
     assert_df_equality(df.select(texts), df.select(scores))
     parts = contribution_columns(model, columns())
@@ -89,7 +89,7 @@ def test_a_chain_stays_flat(spark: SparkSession, leftwards: bool) -> None:
     model = chain(50, leftwards)
     cells = [None, math.nan, -math.inf, math.inf, *(i / 2 for i in range(-2, 104))]
     rows = [(cell, *[None] * 6) for cell in cells]
-    text = to_sql(model)
+    text = score_sql(model)
     assert text.count("CASE") == 1
     assert text.count("WHEN") == 50
     both = named([*score_columns(model, columns()), F.expr(text)])
@@ -101,7 +101,7 @@ def test_a_hundred_trees(spark: SparkSession, rows: list[Row]) -> None:
     random = Random(9)
     models = [random_tree_sum(random, splits=1) for _ in range(100)]
     model = replace(models[0], trees=tuple(m.trees[0] for m in models))
-    both = named([*score_columns(model, columns()), F.expr(to_sql(model))])
+    both = named([*score_columns(model, columns()), F.expr(score_sql(model))])
     expected = [[score, score] for score in model.predict(rows)[:, 0].tolist()]
     assert table(frame(spark, rows).select(both)) == expected
 
@@ -115,7 +115,7 @@ def test_every_text_is_matched_by_itself_alone(spark: SparkSession, others: int)
     def sql(text: str) -> str:
         split = Split(0, 0, 1.0, missing_left=False, categories=(text, *more))
         root = Node((0.0,), 2, 2.0, split, yes, no)
-        return to_sql(TreeSum((feature,), (root,), (0.5,), (0.0, 0.0)))
+        return score_sql(TreeSum((feature,), (root,), (0.5,), (0.0, 0.0)))
 
     df = spark.createDataFrame([(text,) for text in TEXTS], "x string")
     hits = table(df.select(named([F.expr(sql(text)) for text in TEXTS])))
@@ -133,7 +133,7 @@ def test_sql_takes_columns_of_every_numeric_type(spark: SparkSession, kind: str)
     df = spark.createDataFrame(rows, "x double, code double")
     typed = df.select(*(F.col(name).cast(kind).alias(name) for name in df.columns))
     scores = model.predict(rows).tolist()
-    assert table(typed.select(F.expr(to_sql(model)))) == scores
+    assert table(typed.select(F.expr(score_sql(model)))) == scores
 
 
 def test_no_python_in_the_plan(
@@ -155,7 +155,7 @@ def test_sql_text_reads_well() -> None:
     model = TreeSum(
         (Feature("gcs"), Feature("the `site`", ("it's", "B"))), (gcs, leaves[0]), (0.0,), (0.0,)
     )
-    assert to_sql(model) == (
+    assert score_sql(model) == (
         "(CASE\n"
         "  WHEN `gcs` <= 8.5D OR `gcs` IS NULL OR isnan(`gcs`) THEN 0.25D\n"
         "  WHEN `the ``site``` IN ('it\\'s', 'B') THEN 0.25D\n"

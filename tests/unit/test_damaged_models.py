@@ -34,8 +34,8 @@ from figs_spark.stages.gfigs.membership import Membership
 from figs_spark.stages.gfigs.membership_columns import CODE, NUMBER, TEXT, MembershipColumn
 from figs_spark.treesum import TreeSum
 from figs_spark.treesum.serialization import from_json, to_dict, to_json
-from figs_spark.treesum.sql import to_sql
 from figs_spark.treesum.strict_json import parse
+from tests.support.instruments import score_sql
 from tests.support.mutations import mutated
 from tests.support.treesums import FEATURES, random_rows, random_tree_sum
 
@@ -177,7 +177,7 @@ def used(model: Any) -> None:
         return
     outputs(model)
     if isinstance(model, TreeSum):
-        assert all(to_sql(model, k) for k in range(model.outputs))
+        assert all(score_sql(model, k) for k in range(model.outputs))
         return
     assert str(model)
     assert model.toSVG().startswith("<svg")

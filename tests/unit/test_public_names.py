@@ -43,7 +43,6 @@ JOBS_MAY_IMPORT = {
     "jobs/cdi": {"figs_spark.stages.gfigs.variants"},
     "jobs": {"figs_spark.app.cli", "figs_spark.app.errors", "figs_spark.app.spreadsheets"},
 }
-NOTEBOOKS_MAY_IMPORT = {"figs_spark.treesum.sql"}  # until a model has toSQL
 
 # The imports in the README of version 0.1.0.
 FORMER_README = """
@@ -207,7 +206,7 @@ def test_notebooks_import_public_names(notebook: Path) -> None:
     code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     imports = {pair for text in code for pair in imported(re.sub(r"(?m)^\s*[%!].*", "", text))}
     assert imports
-    assert internal(imports, NOTEBOOKS_MAY_IMPORT) == set()
+    assert internal(imports, set()) == set()
 
 
 @pytest.mark.parametrize("folder", JOBS_MAY_IMPORT)

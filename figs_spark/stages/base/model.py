@@ -14,10 +14,12 @@ from pyspark.sql import functions as F
 
 from figs_spark.dataframes.columns import column
 from figs_spark.dataframes.compat import table_udf
+from figs_spark.exports.instrument import Family, Instrument, Patient
 from figs_spark.pictures.axes import to_axes
 from figs_spark.pictures.shapes import Drawing
 from figs_spark.pictures.svg import to_html, to_svg
 from figs_spark.pictures.trees import WIDTH
+from figs_spark.stages.base.exporting import Exporting, version
 from figs_spark.stages.base.inputs import (
     OUTPUT_PARAMS,
     check_outputs,
@@ -30,7 +32,7 @@ from figs_spark.stages.params.declared import DeclaredParams
 from figs_spark.treesum import Feature
 from figs_spark.treesum.contents import read_classes
 from figs_spark.treesum.fingerprint import short, stage_fingerprint
-from figs_spark.treesum.prediction import Outcome
+from figs_spark.treesum.prediction import THRESHOLD, Outcome
 from figs_spark.treesum.reading import Labels
 from figs_spark.treesum.visible import visible
 
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
 MOST_NATIVE_OUTPUTS = 20  # more scores than these are computed by Python workers
 
 
-class FittedModel(DeclaredParams, Persistent, Model):
+class FittedModel(DeclaredParams, Persistent, Exporting, Model):
     """A fitted model of any family.
 
     A subclass for the family (one sum, many, one per group) defines the scores; a subclass for the
@@ -79,6 +81,10 @@ class FittedModel(DeclaredParams, Persistent, Model):
     @abstractmethod
     def _used(self) -> set[int]:
         """The numbers of the features that some split uses."""
+
+    @abstractmethod
+    def _family(self) -> Family:
+        """The sums of trees, and how they make a score."""
 
     @abstractmethod
     def _score_array(self, features: Sequence[Column]) -> Column:
@@ -236,6 +242,33 @@ class FittedModel(DeclaredParams, Persistent, Model):
                 f"The row lacks {lost}, which the model needs. Give None for a missing value."
             )
         return [named.get(name) for name in names]
+
+    # Export
+
+    def _instrument(self) -> Instrument:
+        thresholds = self._value_if_any("thresholds")
+        threshold = self._value_if_any("threshold")
+        return Instrument(
+            title=type(self).__name__,
+            subject=self._subject(),
+            family=self._family(),
+            outcome=self._target,
+            columns=tuple(self.getOrDefault("featuresCols") or self.featureNames),
+            fingerprint=self.fingerprint,
+            version=version(),
+            threshold=THRESHOLD if threshold is None else threshold,
+            thresholds=None if thresholds is None else tuple(thresholds),
+            class_names=self._class_names,
+            operating_point=self._operating_sentence(),
+        )
+
+    def _operating_sentence(self) -> str | None:
+        """How the threshold was chosen, if it is an operating point."""
+        return None
+
+    def _patient(self, row: Any) -> Patient:
+        columns = self.getOrDefault("featuresCols") or self.featureNames
+        return dict(zip(columns, self._cells(row), strict=True))
 
     # Saving
 

@@ -11,12 +11,14 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from figs_spark.dataframes.columns import column, field
+from figs_spark.exports.instrument import Family, Patient
 from figs_spark.pictures.shapes import Drawing, stacked
 from figs_spark.pictures.svg import to_html
 from figs_spark.pictures.trees import WIDTH, draw_model
 from figs_spark.stages.base.inputs import packed_column, with_scoring_array
 from figs_spark.stages.base.model import FittedModel
 from figs_spark.stages.base.outputs import ClassificationOutputs, RegressionOutputs
+from figs_spark.stages.base.rows import by_name
 from figs_spark.stages.figs import FIGSClassificationModel, FIGSModel, FIGSRegressionModel
 from figs_spark.stages.gfigs.groups import (
     Group,
@@ -195,6 +197,20 @@ class GroupedModel(FittedModel):
             else:
                 cells.append(column(packed)[source.place])
         return self._membership.with_probabilities(dataset, cells, self._shares).drop(packed)
+
+    def _family(self) -> Family:
+        name = self.getOrDefault("groupCol")
+        notes: tuple[str, ...] = ()
+        if self.getOrDefault("unseenGroup") == MIXTURE:
+            notes = ("In Spark a row of an unknown group gets a mixture; here it has no result.",)
+        return Family("groups", tuple(self._sums.values()), self.groups, name, notes)
+
+    def _patient(self, row: Any) -> Patient:
+        name = self.getOrDefault("groupCol")
+        named = by_name(row) or {}
+        if name not in named:
+            raise ValueError(f"The row lacks '{name}' (groupCol). Give a dict, a Row or a Series.")
+        return {**super()._patient(row), name: named[name]}
 
     def _score_array(self, features: Sequence[Column]) -> Column:
         name, models = self.getOrDefault("groupCol"), self.models

@@ -1,0 +1,395 @@
+"""The model as PMML 4.4: sums of TreeModels, and what follows from the scores as output fields."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from xml.sax.saxutils import escape, quoteattr
+
+from figs_spark.exports.dialects import shortened
+from figs_spark.exports.instrument import HIGH, LOW, Group, Instrument
+from figs_spark.exports.texts import Language, Text
+from figs_spark.treesum import Feature, Node, Split, TreeSum
+from figs_spark.treesum.nodes import Category, add_in_runs
+
+MOST_LEAVES = 20_000
+LARGEST = 1.7976931348623157e308
+NAMESPACE = "http://www.dmg.org/PMML-4_4"
+NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+FUNCTIONS = {"+": "+", "-": "-", "/": "/", ">": "greaterThan", ">=": "greaterOrEqual"}
+
+
+def to_pmml(model: Instrument, proof: str = "not verified") -> str:
+    """PMML text; `proof` says whether and how it was verified."""
+    if model.leaves > MOST_LEAVES:
+        raise ValueError(
+            f"The model has {model.leaves:,} leaves, and PMML is written for {MOST_LEAVES:,} at "
+            f"most. Export it as ONNX or Python."
+        )
+    remarks = [*model.notes, *([model.operating_point] if model.operating_point else [])]
+    remarks += [f"Fingerprint of the model: {model.fingerprint}", f"{proof}"]
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        f'<PMML xmlns="{NAMESPACE}" version="4.4">',
+        f"  <Header description={_attribute(model.subject)}>",
+        f'    <Application name="figs_spark" version={_attribute(model.version)}/>',
+        *(f"    <Annotation>{_content(remark)}</Annotation>" for remark in remarks),
+        "  </Header>",
+        *_dictionary(model),
+        *_indented(_top(model)),
+        "</PMML>",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _dictionary(model: Instrument) -> list[str]:
+    fields = []
+    for column, feature in model.inputs.items():
+        optype, kind = _type(feature)
+        fields.append(f'<DataField name={_attribute(column)} optype="{optype}" dataType="{kind}"/>')
+    if model.group_column is not None:
+        kind = {str: "string", bool: "boolean", int: "integer"}[type(model.groups[0])]
+        name = _attribute(model.group_column)
+        fields.append(f'<DataField name={name} optype="categorical" dataType="{kind}"/>')
+    head = f'  <DataDictionary numberOfFields="{len(fields)}">'
+    return [head, *(f"    {text}" for text in fields), "  </DataDictionary>"]
+
+
+def _type(feature: Feature) -> tuple[str, str]:
+    if feature.categories is None:
+        return "continuous", "double"
+    if feature.holds_numbers:
+        return "categorical", "double"
+    boolean = isinstance(feature.categories[0] if feature.categories else "", bool)
+    return "categorical", "boolean" if boolean else "string"
+
+
+# What follows from the scores
+
+
+def _operation(operator: str, left: str, right: str) -> str:
+    return _apply(FUNCTIONS[operator], left, right)
+
+
+def _apply(function: str, *parts: str) -> str:
+    return f'<Apply function="{function}">{"".join(parts)}</Apply>'
+
+
+def _constant(value: float) -> str:
+    if math.isinf(value):
+        value = math.copysign(LARGEST, value)
+    return f'<Constant dataType="double">{value!r}</Constant>'
+
+
+LANGUAGE = Language(_constant, _operation)
+
+
+@dataclass
+class _Outputs:
+    """The algebra of `treesum.prediction` in PMML; parts that are used again are output fields."""
+
+    fields: list[str] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    known: dict[str, Text] = field(default_factory=dict)
+
+    def let(self, value: Text, name: str, final: bool = False, kind: str = "double") -> Text:
+        if not final and value.code in self.known:
+            return self.known[value.code]
+        unique = name if name not in self.names else f"{name}_{len(self.names)}"
+        self.names.append(unique)
+        self.known[value.code] = _reference(unique)
+        optype = "continuous" if kind == "double" else "categorical"
+        head = f'<OutputField name={_attribute(unique)} optype="{optype}" dataType="{kind}"'
+        shown = "" if final else ' isFinalResult="false"'
+        self.fields.append(f'{head} feature="transformedValue"{shown}>{value.code}</OutputField>')
+        return _reference(unique)
+
+    def clipped(self, value: Text) -> Text:
+        code = _apply("max", _constant(0.0), _apply("min", _constant(1.0), value.code))
+        return self.let(Text(code, LANGUAGE), "figs_clipped")
+
+    def choose(self, condition: Text, yes: Text, no: Text) -> Text:
+        return Text(_apply("if", condition.code, yes.code, no.code), LANGUAGE)
+
+    def ratio(self, part: Text, total: Text, otherwise: float) -> Text:
+        total = self.let(total, "figs_total")
+        share = _apply("/", part.code, total.code)
+        code = _apply("if", (total > 0.0).code, share, _constant(otherwise))
+        return self.let(Text(code, LANGUAGE), "figs_ratio")
+
+    def number(self, value: float) -> Text:
+        return Text(_constant(value), LANGUAGE)
+
+    def largest(self, values: Sequence[Text]) -> Text:
+        code = _constant(float(len(values) - 1))
+        for k in reversed(range(len(values) - 1)):
+            tests = [_operation(">=", values[k].code, v.code) for v in values[k + 1 :]]
+            test = reduce(lambda a, b: _apply("and", a, b), tests)
+            code = _apply("if", test, _constant(float(k)), code)
+        return Text(code, LANGUAGE)
+
+
+def _reference(name: str) -> Text:
+    return Text(f"<FieldRef field={_attribute(name)}/>", LANGUAGE, is_name=True)
+
+
+def _result_fields(model: Instrument, outputs: _Outputs, scores: Sequence[Text]) -> None:
+    """The final fields: score, probability, prediction, risk_group."""
+    if not model.classes:
+        outputs.let(scores[0], "prediction", final=True)
+        return
+    probabilities = model.outcome.probabilities(scores, outputs)
+    if model.classes == 2:
+        outputs.let(probabilities[1], "probability", final=True)
+        named = probabilities
+    else:
+        pairs = zip(probabilities, probability_names(model), strict=True)
+        named = [outputs.let(p, name, final=True) for p, name in pairs]
+    limits = (model.threshold, model.thresholds)
+    chosen = model.outcome.predicted_class(named, *limits, outputs)
+    chosen = outputs.let(chosen, "prediction", final=True)
+    if model.classes == 2:
+        high, low = (f'<Constant dataType="string">{name}</Constant>' for name in (HIGH, LOW))
+        code = _apply("if", _apply("equal", chosen.code, _constant(1.0)), high, low)
+        outputs.let(Text(code, LANGUAGE), "risk_group", final=True, kind="string")
+
+
+def probability_names(model: Instrument) -> list[str]:
+    if model.classes == 2:
+        return ["probability"]
+    return [f"probability_{label}" for label in model.labels]
+
+
+def score_names(model: Instrument) -> list[str]:
+    return [f"score_{label}" for label in model.score_labels] or ["score"]
+
+
+# Models
+
+
+def _top(model: Instrument) -> list[str]:
+    """The whole model: its scores, and a last field list that says what they stand for."""
+    outputs = _Outputs()
+    if model.outputs == 1:
+        name = score_names(model)[0]
+        outputs.names.append(name)
+        _result_fields(model, outputs, [_reference(name)])
+        return _score_model(model, 0, [_predicted_field(name), *outputs.fields])
+    segments: list[list[str]] = []
+    if model.kind == "mean":
+        scores = _mean_of_shares(model, segments, outputs)
+    else:
+        names = [f"figs_score_{c}" for c in range(model.outputs)]
+        segments += [_score_model(model, c, [_predicted_field(n)]) for c, n in enumerate(names)]
+        scores = [_reference(name) for name in names]
+    named = [outputs.let(s, n, final=True) for s, n in zip(scores, score_names(model))]
+    _result_fields(model, outputs, named)
+    fields = [n for s in segments for n in re.findall(r'<OutputField name=("[^"]*")', "\n".join(s))]
+    last = _constant_model(fields, outputs.fields)
+    return _mining_model(model, "modelChain", [*segments, last], [])
+
+
+def _mean_of_shares(model: Instrument, segments: list[list[str]], outputs: _Outputs) -> list[Text]:
+    """Of many classes: each member's scores are segments, their shares and mean output fields."""
+    members = []
+    for which, one in enumerate(model.sums):
+        names = [f"figs_{which + 1}_{c}" for c in range(model.outputs)]
+        for c, name in enumerate(names):
+            segments.append(_sum_model(model, one, c, [_predicted_field(name)]))
+        members.append(model.outcome.expected([_reference(n) for n in names], outputs))
+    totals = [
+        reduce(lambda a, b: outputs.let(a + b, "figs_sum"), [m[c] for m in members])
+        for c in range(model.outputs)
+    ]
+    return [total / float(len(members)) for total in totals]
+
+
+def _predicted_field(name: str) -> str:
+    return (
+        f'<OutputField name={_attribute(name)} optype="continuous" dataType="double" '
+        f'feature="predictedValue"/>'
+    )
+
+
+def _score_model(model: Instrument, output: int, fields: Sequence[str]) -> list[str]:
+    """One score, by whatever kind of model."""
+    if model.kind == "sum":
+        return _sum_model(model, model.sums[0], output, fields)
+    segments = [_sum_model(model, one, output, []) for one in model.sums]
+    if model.kind == "groups":
+        assert model.group_column is not None
+        predicates = [_simple(model.group_column, "equal", group) for group in model.groups]
+        return _mining_model(model, "selectFirst", segments, fields, predicates)
+    if model.classes:
+        limits = ["<Targets>", '  <Target min="0.0" max="1.0"/>', "</Targets>"]
+        segments = [_with_targets(segment, limits) for segment in segments]
+    return _mining_model(model, "average", segments, fields)
+
+
+def _with_targets(model: list[str], targets: list[str]) -> list[str]:
+    """PMML has the targets before the trees or the segments."""
+    at = next(k for k, line in enumerate(model) if re.match(r"  <(Segmentation|Node)\b", line))
+    return [*model[:at], *_indented(targets), *model[at:]]
+
+
+def _sum_model(model: Instrument, one: TreeSum, output: int, fields: Sequence[str]) -> list[str]:
+    """The trees of a sum, added in the order of `add_in_runs`."""
+    trees = [_tree_model(model, tree, output) for tree in one.trees]
+    whole: list[str] = add_in_runs(
+        trees, lambda run: _mining_model(model, "sum", run, []) if len(run) > 1 else run[0]
+    )
+    if len(one.trees) == 1:  # a MiningModel can hold output fields whatever is in it
+        whole = _mining_model(model, "sum", [whole], [])
+    at = next(k for k, line in enumerate(whole) if line == "  </MiningSchema>")
+    return [*whole[: at + 1], *_output(fields), *whole[at + 1 :]]
+
+
+def _mining_model(
+    model: Instrument,
+    method: str,
+    segments: Sequence[list[str]],
+    fields: Sequence[str],
+    predicates: Sequence[str] = (),
+) -> list[str]:
+    lines = ['<MiningModel functionName="regression">', *_schema(model), *_output(fields)]
+    lines.append(f'  <Segmentation multipleModelMethod="{method}">')
+    for k, segment in enumerate(segments):
+        predicate = predicates[k] if predicates else "<True/>"
+        lines += [f'    <Segment id="{k + 1}">', f"      {predicate}"]
+        lines += [*_indented(segment, 3), "    </Segment>"]
+    return [*lines, "  </Segmentation>", "</MiningModel>"]
+
+
+def _schema(model: Instrument) -> list[str]:
+    names = [*model.inputs, *([model.group_column] if model.group_column is not None else [])]
+    fields = [
+        f'    <MiningField name={_attribute(name)} invalidValueTreatment="asIs"/>' for name in names
+    ]
+    return ["  <MiningSchema>", *fields, "  </MiningSchema>"]
+
+
+def _output(fields: Sequence[str]) -> list[str]:
+    return ["  <Output>", *(f"    {text}" for text in fields), "  </Output>"] if fields else []
+
+
+def _constant_model(names: Sequence[str], fields: Sequence[str]) -> list[str]:
+    """The end of a chain: it reads the scores before it, and says what they stand for."""
+    read = [f'    <MiningField name={name} invalidValueTreatment="asIs"/>' for name in names]
+    return [
+        '<RegressionModel functionName="regression">',
+        *["  <MiningSchema>", *read, "  </MiningSchema>"],
+        *_output(fields),
+        '  <RegressionTable intercept="0.0">',
+        f'    <NumericPredictor name={names[0]} coefficient="1.0"/>',
+        "  </RegressionTable>",
+        "</RegressionModel>",
+    ]
+
+
+# Trees
+
+
+def _tree_model(model: Instrument, tree: Node, output: int) -> list[str]:
+    numbers = {id(node): str(k) for k, node in enumerate(tree.walk(), start=1)}
+    head = '<TreeModel functionName="regression" missingValueStrategy="defaultChild" '
+    return [
+        f'{head}splitCharacteristic="binarySplit">',
+        *_schema(model),
+        *_indented(_node(model, tree, "<True/>", numbers, lambda node: node.value[output])),
+        "</TreeModel>",
+    ]
+
+
+def _node(
+    model: Instrument,
+    node: Node,
+    predicate: str,
+    numbers: dict[int, str],
+    value: Callable[[Node], float],
+) -> list[str]:
+    number = numbers[id(node)]
+    if not (branches := node.branches):
+        return [f'<Node id="{number}" score="{value(node)!r}">', f"  {predicate}", "</Node>"]
+    split, left, right = branches
+    default = numbers[id(left if split.missing_left else right)]
+    feature, column = model.features[split.feature], model.columns[split.feature]
+    lines = [f'<Node id="{number}" defaultChild="{default}">', f"  {predicate}"]
+    for child, is_left in ((left, True), (right, False)):
+        test = _predicate(feature, column, split, is_left)
+        lines += _indented(_node(model, child, test, numbers, value))
+    return [*lines, "</Node>"]
+
+
+def _predicate(feature: Feature, column: str, split: Split, left: bool) -> str:
+    """What holds on a side; a missing value makes it unknown, and goes to the default child."""
+    if split.threshold is None:
+        return _listing(column, split.categories or (), left == split.listed_left)
+    return _simple(column, "lessOrEqual" if left else "greaterThan", split.threshold)
+
+
+def _simple(column: str, operator: str, value: Group | Category) -> str:
+    shown = _attribute(_value(value))
+    return f'<SimplePredicate field={_attribute(column)} operator="{operator}" value={shown}/>'
+
+
+def _value(value: Group | Category) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and math.isinf(value):
+        return "INF" if value > 0 else "-INF"
+    return value if isinstance(value, str) else repr(value)
+
+
+def _listing(column: str, listed: Sequence[Category], inside: bool) -> str:
+    """A set; or single comparisons if the syntax of a list cannot hold a value safely."""
+    if any(_is_awkward(category) for category in listed):
+        tests = [_simple(column, "equal" if inside else "notEqual", c) for c in listed]
+        if len(tests) == 1:
+            return tests[0]
+        joined = "or" if inside else "and"
+        return f'<CompoundPredicate booleanOperator="{joined}">{"".join(tests)}</CompoundPredicate>'
+    numbers = bool(listed) and not isinstance(listed[0], (str, bool))
+    values = [_value(c) if numbers else f'"{_content(_in_list(c))}"' for c in listed]
+    kind = "real" if numbers else "string"
+    array = f'<Array type="{kind}" n="{len(values)}">{" ".join(values)}</Array>'
+    operator = "isIn" if inside else "isNotIn"
+    head = f'<SimpleSetPredicate field={_attribute(column)} booleanOperator="{operator}">'
+    return f"{head}{array}</SimpleSetPredicate>"
+
+
+def _is_awkward(category: Category) -> bool:
+    if isinstance(category, str):
+        return "\\" in category
+    return not isinstance(category, bool) and math.isinf(category)
+
+
+def _in_list(category: Category) -> str:
+    return _value(category).replace('"', '\\"')
+
+
+# XML
+
+
+def _content(text: str) -> str:
+    _check(text)
+    return escape(text).replace("\r", "&#13;")
+
+
+def _attribute(text: str) -> str:
+    _check(text)
+    return quoteattr(text)
+
+
+def _check(text: str) -> None:
+    if lost := NOT_IN_XML.search(text):
+        raise ValueError(
+            f"The text {shortened(text)} cannot be written in PMML: XML cannot hold the character "
+            f"{lost[0]!r}. Rename the column, or recode the category."
+        )
+
+
+def _indented(lines: Sequence[str], levels: int = 1) -> list[str]:
+    return ["  " * levels + line for line in lines]
