@@ -161,7 +161,7 @@ def without(name: str) -> Callable[[Any], Any]:
 
 DAMAGE: list[tuple[str, Callable[[Any], Any], str]] = [
     ("metadata", lambda data: json.dumps(data)[:-20], "metadata is damaged: it is not JSON"),
-    ("metadata", lambda data: "[]", "metadata is damaged: it is not a JSON object"),
+    ("metadata", lambda data: "[]", "metadata is damaged: it holds a list, and an object"),
     ("metadata", lambda data: "", "metadata is damaged: it is not JSON"),
     ("metadata", without("class"), "holds a file without the entry 'class'"),
     ("metadata", without("uid"), "metadata is damaged: the entry 'uid' is missing"),
