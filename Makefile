@@ -13,7 +13,11 @@ unexport SPARK_HOME PYTHONPATH PYTHONHOME
 
 WITH_JAVA := JAVA_HOME=$$($(BIN)/python conf/java_home.py) && export JAVA_HOME &&
 
-.PHONY: help demo test quick lint format stubs unit fuzz cluster-test docs bench clean distclean
+# An environment with databricks-connect, which brings a pyspark of its own. 16.1 is for clients of
+# Spark 3.5, and the newest that Python 3.10 and 3.11 can install.
+CLIENTS := .venv-databricks-16.1
+
+.PHONY: help demo test quick lint format stubs unit fuzz cluster-test databricks-test docs bench clean distclean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -47,6 +51,9 @@ fuzz: $(VENV)/.test ## damage saved models in 100,000 ways: each is refused, or 
 cluster-test: $(VENV)/.test ## run the jobs on a standalone cluster and kill a worker; part of test
 	@$(WITH_JAVA) $(BIN)/python -m pytest tests/cluster
 
+databricks-test: $(VENV)/.test $(CLIENTS:%=%/.installed) ## run figs_spark through databricks-connect against a local Connect server
+	@$(WITH_JAVA) FIGS_SPARK_CLIENTS="$(abspath $(CLIENTS))" $(BIN)/python -m pytest tests/databricks -m databricks
+
 docs: $(VENV)/.docs ## build the website into build/site, strictly and offline
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	@echo 'Open build/site/index.html; to search, run: python3 -m http.server --directory build/site'
@@ -62,7 +69,7 @@ clean: ## remove what the targets wrote, but neither the environment nor Java
 	rm -rf artifacts metastore_db spark-warehouse derby.log
 
 distclean: clean ## remove the environment and a downloaded Java too
-	rm -rf $(VENV) .jdk
+	rm -rf $(VENV) $(CLIENTS) .jdk
 
 # One stamp for each set of dependencies: a second run installs nothing, a changed setup.py does.
 $(VENV)/.run:   EXTRAS :=
@@ -71,6 +78,12 @@ $(VENV)/.docs:  EXTRAS := [docs]
 $(VENV)/.bench: EXTRAS := [bench]
 $(VENV)/.run $(VENV)/.test $(VENV)/.docs $(VENV)/.bench: setup.py | $(BIN)/pip
 	$(BIN)/python -m pip install --editable ".$(EXTRAS)"
+	@touch $@
+
+.venv-databricks-16.1/.installed: CLIENT := databricks-connect==16.1.*
+.venv-databricks-%/.installed: setup.py
+	@$(PYTHON) conf/make_venv.py $(@D)
+	$(@D)/bin/python -m pip install --quiet '$(CLIENT)' 'pandas<3' 'pyarrow<19' numba tqdm pyyaml
 	@touch $@
 
 # pip is the target, because an environment whose making was cut short has a Python but no pip.

@@ -31,7 +31,12 @@ def connect_server(folder: Path) -> Iterator[str]:
     log = folder / "server.log"
     with log.open("w", encoding="utf-8") as file:
         process = subprocess.Popen(
-            command, cwd=folder, stdout=file, stderr=file, env=_environment(), start_new_session=True
+            command,
+            cwd=folder,
+            stdout=file,
+            stderr=file,
+            env=_environment(),
+            start_new_session=True,
         )
     try:
         _wait(process, port, log)

@@ -1,0 +1,73 @@
+"""figs_spark as a client of Databricks has it: by databricks-connect, in an environment of its own.
+
+`make databricks-test` makes the environments and names them in FIGS_SPARK_CLIENTS. Each talks to a
+Spark Connect server of open-source Spark on the loopback, and grows the trees of classic Spark.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.databricks.client import CHECKS, fits, rows, trees
+from tests.support.connect_server import connect_server
+
+ROOT = Path(__file__).parents[2]
+CLIENTS = os.environ.get("FIGS_SPARK_CLIENTS", "").split()
+SECONDS = 900
+NOT_FOR_CLIENTS = ("SPARK_HOME", "SPARK_REMOTE", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
+
+pytestmark = [
+    pytest.mark.databricks,
+    pytest.mark.skipif(not CLIENTS, reason="FIGS_SPARK_CLIENTS is not set: make databricks-test"),
+]
+
+
+@pytest.fixture(scope="module")
+def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with connect_server(tmp_path_factory.mktemp("server")) as address:
+        yield address
+
+
+@pytest.fixture(scope="module", params=CLIENTS, ids=lambda path: Path(path).name)
+def report(
+    request: pytest.FixtureRequest, remote: str, tmp_path_factory: pytest.TempPathFactory
+) -> Any:
+    """What a client wrote, once all its checks held."""
+    path = tmp_path_factory.mktemp("client") / "report.json"
+    environment = {k: v for k, v in os.environ.items() if k not in NOT_FOR_CLIENTS}
+    run = subprocess.run(
+        [f"{request.param}/bin/python", "tests/databricks/client.py", remote, str(path)],
+        cwd=ROOT,
+        env=environment | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+    assert run.returncode == 0, run.stderr[-4_000:]
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def test_all_checks_held(report: Any) -> None:
+    assert report["checks"] == [check.__name__ for check in CHECKS]
+
+
+def test_the_trees_are_those_of_classic_spark(spark: SparkSession, report: Any) -> None:
+    expected = {name: trees(model) for name, model in fits(rows(spark)).items()}
+    assert report["trees"] == about(json.loads(json.dumps(expected)))
+
+
+def about(data: Any) -> Any:
+    """Sums over rows may differ in the last digits, by the order in which they were added."""
+    if isinstance(data, dict):
+        return {key: about(value) for key, value in data.items()}
+    if isinstance(data, list):
+        return [about(value) for value in data]
+    return pytest.approx(data, abs=1e-9) if isinstance(data, float) else data
