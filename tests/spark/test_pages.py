@@ -99,7 +99,7 @@ def sensitivity_first(page: Reader) -> None:
 
     names = page.run("setOperatingPoint")
     model, scored = names["model"], names["scored"]
-    assert page.printed.splitlines()[-1].startswith("Operating point: ")
+    assert "\n\nOperating point: " in page.printed
     assert model.operatingPoint.sensitivity >= 0.92
     points = operating_points(
         scored, (0.92, 0.94, 0.96, 0.98), labelCol="intervention", groupCol="sex"
@@ -170,8 +170,9 @@ def test_the_tutorial_for_data_scientists(open_page: Open) -> None:
     names = page.run("crossValidatePath")
     assert names["path"].smallest <= names["path"].best == names["model"].numSplits
     names = page.run("setOperatingPoint")
-    assert names["point"].sensitivity >= 0.85
-    assert str(names["model"]).splitlines()[-1].startswith("Operating point: ")
+    assert names["point"].sensitivity >= 0.7
+    assert names["point"].specificity > 0.5
+    assert "\n\nOperating point: " in str(names["model"])
     names = page.run("roc_auc")
     area = re.search(r"0\.\d+", page.printed)
     assert area is not None
