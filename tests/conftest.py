@@ -39,6 +39,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=rank)
 
 
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """How many exported models were run in which engine."""
+    reports = terminalreporter.stats.get("passed", [])
+    said = [
+        text for report in reports for name, text in report.user_properties if name == "exports"
+    ]
+    if said:
+        terminalreporter.section("exported models that were run and compared")
+        terminalreporter.write_line("\n".join(sorted(said)))
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile | None:
     return ByFile(config, log) if config.getvalue("dist") == "loadfile" else None

@@ -197,8 +197,8 @@ class Instrument:
 
 def rule_texts(one: TreeSum) -> list[list[str]]:
     """Of each tree the conditions of every leaf, from left to right."""
-    table = rules(one)
-    return [list(own["path"]) for _, own in table.groupby("tree", sort=True)]
+    paths = iter(rules(one)["path"])
+    return [[next(paths) for _ in tree.leaves()] for tree in one.trees]
 
 
 def _same(value: Any, group: Group) -> bool:

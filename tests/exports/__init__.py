@@ -1,0 +1,1 @@
+"""Exports in real engines: databases, onnxruntime, JPMML, a fresh interpreter, Spark SQL."""
