@@ -39,6 +39,7 @@ from figs_spark.stages.params import catalogue as params
 from figs_spark.stages.params.catalogue import composed
 from figs_spark.stages.params.declared import with_signature
 from figs_spark.treesum import Feature, TreeSum
+from figs_spark.treesum.adjustments import Adjustment
 from figs_spark.treesum.contents import read_members
 from figs_spark.treesum.serialization import to_dict
 from figs_spark.treesum.strict_json import Entry, plain
@@ -83,10 +84,14 @@ class BaggedModel(FittedModel):
 
     def truncate(self, k: int) -> Self:
         """Every member as it was after its first k splits."""
-        smaller = self.copy()
-        smaller.members = tuple(member.truncate(k) for member in self.members)
-        smaller.oobScore = None
-        return smaller
+        return self._with_sums(lambda member: member.truncate(k))
+
+    def _with_sums(self, change: Adjustment) -> Self:
+        changed = self.copy()
+        changed.members = tuple(change(member) for member in self.members)
+        if changed.members != self.members:
+            changed.oobScore = None
+        return changed
 
     def oobPredictions(self, dataset: DataFrame, outputCol: str = "oobPrediction") -> DataFrame:
         """The training set; each row with the prediction of the members that did not train on it.

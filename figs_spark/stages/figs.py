@@ -32,6 +32,7 @@ from figs_spark.stages.cross_validation import SizePath, fold_column, size_table
 from figs_spark.stages.params.catalogue import FIGS_CLASSIFICATION, FIGS_REGRESSION
 from figs_spark.stages.params.declared import with_signature
 from figs_spark.treesum import Feature, Node, TreeSum
+from figs_spark.treesum.adjustments import Adjustment
 from figs_spark.treesum.contents import read_sum
 from figs_spark.treesum.serialization import to_dict
 from figs_spark.treesum.strict_json import Entry, plain
@@ -107,9 +108,12 @@ class FIGSModel(FittedModel):
 
     def truncate(self, k: int) -> Self:
         """The model as it was after its first k splits."""
-        smaller = self.copy()
-        smaller.treeSum = self.treeSum.truncate(k)
-        return smaller
+        return self._with_sums(lambda tree_sum: tree_sum.truncate(k))
+
+    def _with_sums(self, change: Adjustment) -> Self:
+        changed = self.copy()
+        changed.treeSum = change(self.treeSum)
+        return changed
 
     def _text(self) -> str:
         return describe(self.treeSum, type(self).__name__, self._outcome(), self._output_names())

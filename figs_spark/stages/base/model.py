@@ -30,6 +30,7 @@ from figs_spark.stages.base.persistence import Persistent
 from figs_spark.stages.base.rows import by_name, in_order
 from figs_spark.stages.params.declared import DeclaredParams
 from figs_spark.treesum import Feature
+from figs_spark.treesum.adjustments import Adjustment
 from figs_spark.treesum.contents import read_classes
 from figs_spark.treesum.fingerprint import short, stage_fingerprint
 from figs_spark.treesum.prediction import THRESHOLD, Outcome
@@ -97,6 +98,10 @@ class FittedModel(DeclaredParams, Persistent, Exporting, Model):
     @abstractmethod
     def truncate(self, k: int) -> Self:
         """The model as it was after its first k splits."""
+
+    @abstractmethod
+    def _with_sums(self, change: Adjustment) -> Self:
+        """A copy whose sums of trees are changed by a step after the fit."""
 
     @abstractmethod
     def rules(self) -> pd.DataFrame:

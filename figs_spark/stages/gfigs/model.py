@@ -31,6 +31,7 @@ from figs_spark.stages.gfigs.membership import Membership
 from figs_spark.stages.gfigs.membership_columns import check_scoring_type, from_list, to_list
 from figs_spark.stages.gfigs.params import CLASSIFICATION, MIXTURE, POOLED, REGRESSION
 from figs_spark.treesum import Feature, TreeSum
+from figs_spark.treesum.adjustments import Adjustment
 from figs_spark.treesum.contents import read_groups
 from figs_spark.treesum.serialization import to_dict
 from figs_spark.treesum.text import describe_each, rules
@@ -89,15 +90,20 @@ class GroupedModel(FittedModel):
 
         With {group: k} the groups have different sizes; a group that is not named stays as it is.
         """
-        smaller = self.copy()
         sizes = dict(k) if isinstance(k, Mapping) else dict.fromkeys(self._sums, k)
         for group in sizes:
             self._check_group(group)
+        smaller = self.copy()
         smaller._sums = {
             group: tree_sum.truncate(sizes[group]) if group in sizes else tree_sum
             for group, tree_sum in self._sums.items()
         }
         return smaller
+
+    def _with_sums(self, change: Adjustment) -> Self:
+        changed = self.copy()
+        changed._sums = {group: change(tree_sum) for group, tree_sum in self._sums.items()}
+        return changed
 
     def _model_of(self, k: int, group: Group) -> FIGSModel:
         model: FIGSModel = self._copyValues(self._figs_class())

@@ -1,0 +1,42 @@
+"""Steps after a fit, such as a refit or a shrinkage of values: pure functions TreeSum -> TreeSum.
+
+A step changes values, and no condition. A node keeps the value that it had as a leaf, and so a step
+gives a value to every node, not only to the leaves of today: the model with k splits is inside the
+changed model too, and `truncate(k)` finds it. A step also says what the changed models of all sizes
+lose: the loss path is its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from figs_spark.treesum.nodes import Node, TreeSum
+
+Adjustment = Callable[[TreeSum], TreeSum]
+Value = tuple[float, ...]
+
+
+def revalued(
+    model: TreeSum,
+    value: Callable[[Node, Value | None], Value],
+    constant: Value,
+    losses: Sequence[float],
+) -> TreeSum:
+    """The model with other values. `value` gets a node and the new value of its parent, None for a
+    root; so a value may depend on the way down to it, and on nothing that a later split made."""
+    if len(losses) != len(model.losses):
+        raise ValueError(
+            f"The model has {len(model.losses)} sizes, and {len(losses)} losses were given. Give "
+            f"the loss after 0, 1, 2, ... splits."
+        )
+
+    def changed(node: Node, parent: Value | None) -> Node:
+        new = value(node, parent)
+        node = replace(node, value=new)
+        if not (branches := node.branches):
+            return node
+        return replace(node, left=changed(branches[1], new), right=changed(branches[2], new))
+
+    trees = tuple(changed(tree, None) for tree in model.trees)
+    return replace(model, trees=trees, constant=constant, losses=tuple(losses))
