@@ -34,6 +34,7 @@ from figs_spark.stages.params.declared import with_signature
 from figs_spark.treesum import Feature, Node, TreeSum
 from figs_spark.treesum.adjustments import Adjustment
 from figs_spark.treesum.contents import read_sum
+from figs_spark.treesum.nodes import only_named
 from figs_spark.treesum.serialization import to_dict
 from figs_spark.treesum.strict_json import Entry, plain
 from figs_spark.treesum.text import describe, rules
@@ -112,7 +113,7 @@ class FIGSModel(FittedModel):
 
     def _with_sums(self, change: Adjustment) -> Self:
         changed = self.copy()
-        changed.treeSum = change(self.treeSum)
+        (changed.treeSum,) = only_named([change(self.treeSum)])
         return changed
 
     def _text(self) -> str:
@@ -235,7 +236,7 @@ class FIGSEstimator(NestedSizes):
             kept = int(np.argmin(losses))
         model: FIGSModel = self._copyValues(self._model_class())
         model._resetUid(self.uid)
-        model.treeSum = grown.truncate(kept)
+        (model.treeSum,) = only_named([grown.truncate(kept)])
         model._classes = checked.table.target.classes
         model._class_names = checked.class_names
         model._validation_losses = None if losses is None else tuple(losses.tolist())

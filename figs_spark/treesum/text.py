@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from figs_spark.treesum.nodes import Feature, Node, Split, TreeSum
+from figs_spark.treesum.nodes import BOOLEAN, CODE, Feature, Node, Split, TreeSum
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +24,8 @@ def describe(model: TreeSum, title: str, outcome: str, outputs: Sequence[str] | 
     `outcome` ends the sentence "the sum is ...". `outputs` are the names of several outputs.
     """
     lines = [f"{title}: {_size(model)}", *_instruction([model], outcome), ""]
-    return "\n".join([*lines, *_table(model, _output_names(model, outputs))])
+    lines += _table(model, _output_names(model, outputs))
+    return "\n".join([*lines, *_other_values([model])])
 
 
 def describe_each(
@@ -35,7 +36,7 @@ def describe_each(
     for heading, model in models.items():
         lines += ["", f"{heading}: {_size(model)}", ""]
         lines += _table(model, _output_names(model, outputs))
-    return "\n".join(lines)
+    return "\n".join([*lines, *_other_values(list(models.values()))])
 
 
 def _size(model: TreeSum) -> str:
@@ -50,6 +51,20 @@ def _instruction(models: Sequence[TreeSum], outcome: str) -> list[str]:
     ]
     if any(model.splits for model in models):
         lines.append("Values in parentheses belong to nodes that are split further: not added.")
+    return lines
+
+
+def _other_values(models: Sequence[TreeSum]) -> list[str]:
+    """Which features in use had values that are not categories of their own."""
+    used = sorted({split.feature for model in models for split in model.splits})
+    features = [feature for j in used if (feature := models[0].features[j]).others]
+    if not features:
+        return []
+    head = "Other: values too rare in training, or beyond the most frequent, to be told apart;"
+    lines = ["", head, "they are not in any {...}, as are values that training did not see:"]
+    for feature in features:
+        noun = "code" if feature.kind == CODE else "value"
+        lines.append(f"    {_quoted(feature.name)}: other ({_count(feature.others, noun)})")
     return lines
 
 
@@ -139,8 +154,7 @@ def _only_missing(feature: Feature, split: Split, left: bool) -> bool:
 
 
 def _is_boolean(feature: Feature) -> bool:
-    names = feature.categories
-    return bool(names) and feature.labels is None and all(isinstance(c, bool) for c in names or ())
+    return feature.kind == BOOLEAN and feature.labels is None
 
 
 def _joined(conditions: Sequence[str]) -> str:

@@ -33,6 +33,7 @@ from figs_spark.stages.gfigs.params import CLASSIFICATION, MIXTURE, POOLED, REGR
 from figs_spark.treesum import Feature, TreeSum
 from figs_spark.treesum.adjustments import Adjustment
 from figs_spark.treesum.contents import read_groups
+from figs_spark.treesum.nodes import only_named
 from figs_spark.treesum.serialization import to_dict
 from figs_spark.treesum.text import describe_each, rules
 
@@ -94,15 +95,17 @@ class GroupedModel(FittedModel):
         for group in sizes:
             self._check_group(group)
         smaller = self.copy()
-        smaller._sums = {
-            group: tree_sum.truncate(sizes[group]) if group in sizes else tree_sum
+        sums = [
+            tree_sum.truncate(sizes[group]) if group in sizes else tree_sum
             for group, tree_sum in self._sums.items()
-        }
+        ]
+        smaller._sums = dict(zip(self._sums, only_named(sums), strict=True))
         return smaller
 
     def _with_sums(self, change: Adjustment) -> Self:
         changed = self.copy()
-        changed._sums = {group: change(tree_sum) for group, tree_sum in self._sums.items()}
+        sums = only_named([change(tree_sum) for tree_sum in self._sums.values()])
+        changed._sums = dict(zip(self._sums, sums, strict=True))
         return changed
 
     def _model_of(self, k: int, group: Group) -> FIGSModel:
