@@ -115,7 +115,7 @@ class BaggedModel(FittedModel):
         predictions = predict(as_numbers(self._features, features), F.xxhash64(column(name)))
         return dataset.withColumn(outputCol, predictions).drop(f"{self.uid}_features")
 
-    def _text(self) -> str:
+    def _text(self, small_cell: int | None = None) -> str:
         shares = self.featureImportances.toArray()
         order = [j for j in np.argsort(-shares, kind="stable")[:SHOWN] if shares[j] > 0]
         names = [visible_name(name) for name in self.featureNames]
@@ -150,7 +150,7 @@ class BaggedModel(FittedModel):
             return []
         return [f"{self._score_name} out of bag: {self.oobScore:.4f}"]
 
-    def _drawing(self, width: float) -> Drawing:
+    def _drawing(self, width: float, small_cell: int | None = None) -> Drawing:
         notes = "; ".join([self._kind.capitalize(), *self._evaluation]) + "."
         shares = self.featureImportances.toArray().tolist()
         return draw_importances(self._subject(), notes, self.featureNames, shares)

@@ -116,8 +116,9 @@ class FIGSModel(FittedModel):
         (changed.treeSum,) = only_named([change(self.treeSum)])
         return changed
 
-    def _text(self) -> str:
-        return describe(self.treeSum, type(self).__name__, self._outcome(), self._output_names())
+    def _text(self, small_cell: int | None = None) -> str:
+        title, outcome, names = type(self).__name__, self._outcome(), self._output_names()
+        return describe(self.treeSum, title, outcome, names, small_cell)
 
     def explain(self, row: Any) -> DrawnExplanation:
         """What each tree adds for one row, and why; a notebook shows it as a waterfall.
@@ -130,8 +131,8 @@ class FIGSModel(FittedModel):
         prediction = self._target.expected_table(scores)[0]
         return DrawnExplanation.of(self.treeSum, self._labels(), cells, prediction)
 
-    def _drawing(self, width: float) -> Drawing:
-        return draw_model(self.treeSum, self._labels(), width)
+    def _drawing(self, width: float, small_cell: int | None = None) -> Drawing:
+        return draw_model(self.treeSum, self._labels(small_cell), width)
 
     # Scoring
 

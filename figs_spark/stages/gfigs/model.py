@@ -134,13 +134,13 @@ class GroupedModel(FittedModel):
             for group, size in self._effective.items()
         }
 
-    def _text(self) -> str:
+    def _text(self, small_cell: int | None = None) -> str:
         name, weighting = (self.getOrDefault(p) for p in ("groupCol", "weighting"))
         title = f"{type(self).__name__}: {len(self.groups)} groups of {name}, {weighting} weights"
         if weighting == POOLED:
             title = f"{type(self).__name__}: one model for {len(self.groups)} groups of {name}"
         parts = self._parts_by_heading()
-        return describe_each(parts, title, self._outcome(), self._output_names())
+        return describe_each(parts, title, self._outcome(), self._output_names(), small_cell)
 
     def rules(self) -> pd.DataFrame:
         """One row per leaf: group, tree, leaf, path as text, value, rows, weight."""
@@ -151,12 +151,12 @@ class GroupedModel(FittedModel):
             part.insert(0, "group", pd.Series([group] * len(part), dtype=object))
         return pd.concat(parts, ignore_index=True)
 
-    def _drawings(self, width: float) -> list[Drawing]:
-        parts = self._parts_by_heading().items()
-        return [draw_model(tree_sum, self._labels(), width, heading) for heading, tree_sum in parts]
+    def _drawings(self, width: float, small_cell: int | None = None) -> list[Drawing]:
+        parts, labels = self._parts_by_heading().items(), self._labels(small_cell)
+        return [draw_model(tree_sum, labels, width, heading) for heading, tree_sum in parts]
 
-    def _drawing(self, width: float) -> Drawing:
-        return stacked(self._subject(), self._drawings(width))
+    def _drawing(self, width: float, small_cell: int | None = None) -> Drawing:
+        return stacked(self._subject(), self._drawings(width, small_cell))
 
     def _repr_html_(self) -> str:
         """In a notebook: one picture for each group."""
