@@ -58,7 +58,7 @@ def tree() -> TreeSum:
 
 
 def test_text_and_picture_hide_small_leaves() -> None:
-    text = describe(tree(), "T", "s", small_cell=11).split("\n")[4:]
+    text = describe(tree(), "T", "s", small_cell=11).split("\n")[5:]
     assert [line.split()[-1] for line in text if "(" not in line] == ["<11", "hidden", "500"]
     assert all(line.endswith(")") for line in text if "(" in line)
     labels = Labels("Risk", "the risk", small_cell=11)
