@@ -47,9 +47,7 @@ def settings(**more: Any) -> dict[str, Any]:
 ESTIMATORS = {
     "figs": FIGSClassifier(**settings()),
     "bagged": BaggedFIGSClassifier(**settings(numEstimators=4, featureSubsetStrategy="all")),
-    "gfigs": GFIGSClassifier(
-        **settings(groupCol="sex", membershipFeaturesCols=TEXTS, unseenGroup="mixture")
-    ),
+    "gfigs": GFIGSClassifier(**settings(groupCol="sex", membershipFeaturesCols=TEXTS)),
 }
 
 
