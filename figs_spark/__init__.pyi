@@ -318,6 +318,16 @@ class _HasMetricName:
     def getMetricName(self) -> str:
         """The value of `metricName`, or its default."""
 
+class _HasMinCategoryCount:
+    minCategoryCount: Param[int]
+
+    def setMinCategoryCount(self, value: int) -> Self:
+        """Set `minCategoryCount`: text and codes: values that fewer rows have are not named but
+        count as 'other'; 1: name all."""
+
+    def getMinCategoryCount(self) -> int:
+        """The value of `minCategoryCount`, or its default."""
+
 class _HasMinImpurityDecrease:
     minImpurityDecrease: Param[float]
 
@@ -529,15 +539,15 @@ class _HasWorkDir:
 class _BaggedFIGSClassificationParams(
     _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
     _HasPredictionCol, _HasClassWeight, _HasProbabilityCol, _HasRawPredictionCol, _HasThreshold,
-    _HasThresholds, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinInstancesPerNode,
-    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasFeatureSubsetStrategy, _HasSeed,
-    _HasMode, _HasWorkDir, _HasVerbose, _HasNumEstimators, _HasSubsamplingRate, _HasBootstrap,
-    _HasIdCol
+    _HasThresholds, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
+    _HasMinInstancesPerNode, _HasMinWeightFractionPerNode, _HasMinImpurityDecrease,
+    _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose, _HasNumEstimators,
+    _HasSubsamplingRate, _HasBootstrap, _HasIdCol
 ): ...
 
 class _BaggedFIGSRegressionParams(
     _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
-    _HasPredictionCol, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins,
+    _HasPredictionCol, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
     _HasMinInstancesPerNode, _HasMinWeightFractionPerNode, _HasMinImpurityDecrease,
     _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose, _HasNumEstimators,
     _HasSubsamplingRate, _HasBootstrap, _HasIdCol
@@ -547,38 +557,38 @@ class _FIGSClassificationParams(
     _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
     _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasClassWeight, _HasProbabilityCol,
     _HasRawPredictionCol, _HasThreshold, _HasThresholds, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth,
-    _HasMaxBins, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode, _HasMinImpurityDecrease,
-    _HasFeatureSubsetStrategy, _HasValidationIndicatorCol, _HasSeed, _HasMode, _HasWorkDir,
-    _HasVerbose
+    _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
+    _HasMinImpurityDecrease, _HasFeatureSubsetStrategy, _HasValidationIndicatorCol, _HasSeed,
+    _HasMode, _HasWorkDir, _HasVerbose
 ): ...
 
 class _FIGSRegressionParams(
     _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
     _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth,
-    _HasMaxBins, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode, _HasMinImpurityDecrease,
-    _HasFeatureSubsetStrategy, _HasValidationIndicatorCol, _HasSeed, _HasMode, _HasWorkDir,
-    _HasVerbose
+    _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
+    _HasMinImpurityDecrease, _HasFeatureSubsetStrategy, _HasValidationIndicatorCol, _HasSeed,
+    _HasMode, _HasWorkDir, _HasVerbose
 ): ...
 
 class _GFIGSClassificationParams(
     _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
     _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasClassWeight, _HasProbabilityCol,
     _HasRawPredictionCol, _HasThreshold, _HasThresholds, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth,
-    _HasMaxBins, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode, _HasMinImpurityDecrease,
-    _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose, _HasGroupCol,
-    _HasWeighting, _HasMaxSplitsByGroup, _HasUnseenGroup, _HasMembershipFeaturesCols,
-    _HasMembershipExcludeCols, _HasMembershipFolds, _HasMembershipFoldCol,
-    _HasMembershipProbabilityCol
+    _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
+    _HasMinImpurityDecrease, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir,
+    _HasVerbose, _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup, _HasUnseenGroup,
+    _HasMembershipFeaturesCols, _HasMembershipExcludeCols, _HasMembershipFolds,
+    _HasMembershipFoldCol, _HasMembershipProbabilityCol
 ): ...
 
 class _GFIGSRegressionParams(
     _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
     _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth,
-    _HasMaxBins, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode, _HasMinImpurityDecrease,
-    _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose, _HasGroupCol,
-    _HasWeighting, _HasMaxSplitsByGroup, _HasUnseenGroup, _HasMembershipFeaturesCols,
-    _HasMembershipExcludeCols, _HasMembershipFolds, _HasMembershipFoldCol,
-    _HasMembershipProbabilityCol
+    _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
+    _HasMinImpurityDecrease, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir,
+    _HasVerbose, _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup, _HasUnseenGroup,
+    _HasMembershipFeaturesCols, _HasMembershipExcludeCols, _HasMembershipFolds,
+    _HasMembershipFoldCol, _HasMembershipProbabilityCol
 ): ...
 
 class _SensitivitySpecificityEvaluatorParams(
@@ -604,11 +614,12 @@ class BaggedFIGSClassifier(
         rawPredictionCol: str = "rawPrediction", threshold: float = 0.5,
         thresholds: Sequence[float] | None = None, maxSplits: int | None = 10,
         maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
-        minInstancesPerNode: int = 1, minWeightFractionPerNode: float = 0.0,
-        minImpurityDecrease: float = 0.0, featureSubsetStrategy: str | float = "auto",
-        seed: int = 0, mode: str = "auto", workDir: str | None = None, verbose: bool = False,
-        numEstimators: int = 100, subsamplingRate: float = 1.0, bootstrap: bool = True,
-        idCol: str | None = None, oobScore: bool = False
+        minCategoryCount: int = 10, minInstancesPerNode: int = 1,
+        minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
+        featureSubsetStrategy: str | float = "auto", seed: int = 0, mode: str = "auto",
+        workDir: str | None = None, verbose: bool = False, numEstimators: int = 100,
+        subsamplingRate: float = 1.0, bootstrap: bool = True, idCol: str | None = None,
+        oobScore: bool = False
     ) -> None: ...
 
     @overload
@@ -631,11 +642,12 @@ class BaggedFIGSRegressor(
         categoricalCols: Sequence[str] | None = None, labelCol: str = "label",
         weightCol: str | None = None, predictionCol: str = "prediction", maxSplits: int | None = 10,
         maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
-        minInstancesPerNode: int = 1, minWeightFractionPerNode: float = 0.0,
-        minImpurityDecrease: float = 0.0, featureSubsetStrategy: str | float = "auto",
-        seed: int = 0, mode: str = "auto", workDir: str | None = None, verbose: bool = False,
-        numEstimators: int = 100, subsamplingRate: float = 1.0, bootstrap: bool = True,
-        idCol: str | None = None, oobScore: bool = False
+        minCategoryCount: int = 10, minInstancesPerNode: int = 1,
+        minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
+        featureSubsetStrategy: str | float = "auto", seed: int = 0, mode: str = "auto",
+        workDir: str | None = None, verbose: bool = False, numEstimators: int = 100,
+        subsamplingRate: float = 1.0, bootstrap: bool = True, idCol: str | None = None,
+        oobScore: bool = False
     ) -> None: ...
 
     @overload
@@ -661,10 +673,10 @@ class FIGSClassifier(
         probabilityCol: str = "probability", rawPredictionCol: str = "rawPrediction",
         threshold: float = 0.5, thresholds: Sequence[float] | None = None,
         maxSplits: int | None = 12, maxTrees: int | None = None, maxDepth: int | None = None,
-        maxBins: int = 255, minInstancesPerNode: int = 1, minWeightFractionPerNode: float = 0.0,
-        minImpurityDecrease: float = 0.0, featureSubsetStrategy: str | float = "all",
-        validationIndicatorCol: str | None = None, seed: int = 0, mode: str = "auto",
-        workDir: str | None = None, verbose: bool = False
+        maxBins: int = 255, minCategoryCount: int = 10, minInstancesPerNode: int = 1,
+        minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
+        featureSubsetStrategy: str | float = "all", validationIndicatorCol: str | None = None,
+        seed: int = 0, mode: str = "auto", workDir: str | None = None, verbose: bool = False
     ) -> None: ...
 
     @overload
@@ -687,10 +699,11 @@ class FIGSRegressor(
         categoricalCols: Sequence[str] | None = None, labelCol: str = "label",
         weightCol: str | None = None, predictionCol: str = "prediction", leafCol: str = "",
         contributionsCol: str = "", maxSplits: int | None = 12, maxTrees: int | None = None,
-        maxDepth: int | None = None, maxBins: int = 255, minInstancesPerNode: int = 1,
-        minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
-        featureSubsetStrategy: str | float = "all", validationIndicatorCol: str | None = None,
-        seed: int = 0, mode: str = "auto", workDir: str | None = None, verbose: bool = False
+        maxDepth: int | None = None, maxBins: int = 255, minCategoryCount: int = 10,
+        minInstancesPerNode: int = 1, minWeightFractionPerNode: float = 0.0,
+        minImpurityDecrease: float = 0.0, featureSubsetStrategy: str | float = "all",
+        validationIndicatorCol: str | None = None, seed: int = 0, mode: str = "auto",
+        workDir: str | None = None, verbose: bool = False
     ) -> None: ...
 
     @overload
@@ -716,12 +729,12 @@ class GFIGSClassifier(
         probabilityCol: str = "probability", rawPredictionCol: str = "rawPrediction",
         threshold: float = 0.5, thresholds: Sequence[float] | None = None,
         maxSplits: int | None = 12, maxTrees: int | None = None, maxDepth: int | None = None,
-        maxBins: int = 255, minInstancesPerNode: int = 1, minWeightFractionPerNode: float = 0.0,
-        minImpurityDecrease: float = 0.0, featureSubsetStrategy: str | float = "all", seed: int = 0,
-        mode: str = "auto", workDir: str | None = None, verbose: bool = False,
-        groupCol: str = "group", weighting: str = "membership",
-        maxSplitsByGroup: Mapping[Any, int] | None = None, unseenGroup: str = "error",
-        membershipFeaturesCols: Sequence[str] | None = None,
+        maxBins: int = 255, minCategoryCount: int = 10, minInstancesPerNode: int = 1,
+        minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
+        featureSubsetStrategy: str | float = "all", seed: int = 0, mode: str = "auto",
+        workDir: str | None = None, verbose: bool = False, groupCol: str = "group",
+        weighting: str = "membership", maxSplitsByGroup: Mapping[Any, int] | None = None,
+        unseenGroup: str = "error", membershipFeaturesCols: Sequence[str] | None = None,
         membershipExcludeCols: Sequence[str] | None = None, membershipFolds: int = 0,
         membershipFoldCol: str | None = None, membershipProbabilityCol: str | None = None,
         membershipEstimator: Any = None
@@ -747,12 +760,13 @@ class GFIGSRegressor(
         categoricalCols: Sequence[str] | None = None, labelCol: str = "label",
         weightCol: str | None = None, predictionCol: str = "prediction", leafCol: str = "",
         contributionsCol: str = "", maxSplits: int | None = 12, maxTrees: int | None = None,
-        maxDepth: int | None = None, maxBins: int = 255, minInstancesPerNode: int = 1,
-        minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
-        featureSubsetStrategy: str | float = "all", seed: int = 0, mode: str = "auto",
-        workDir: str | None = None, verbose: bool = False, groupCol: str = "group",
-        weighting: str = "membership", maxSplitsByGroup: Mapping[Any, int] | None = None,
-        unseenGroup: str = "error", membershipFeaturesCols: Sequence[str] | None = None,
+        maxDepth: int | None = None, maxBins: int = 255, minCategoryCount: int = 10,
+        minInstancesPerNode: int = 1, minWeightFractionPerNode: float = 0.0,
+        minImpurityDecrease: float = 0.0, featureSubsetStrategy: str | float = "all", seed: int = 0,
+        mode: str = "auto", workDir: str | None = None, verbose: bool = False,
+        groupCol: str = "group", weighting: str = "membership",
+        maxSplitsByGroup: Mapping[Any, int] | None = None, unseenGroup: str = "error",
+        membershipFeaturesCols: Sequence[str] | None = None,
         membershipExcludeCols: Sequence[str] | None = None, membershipFolds: int = 0,
         membershipFoldCol: str | None = None, membershipProbabilityCol: str | None = None,
         membershipEstimator: Any = None

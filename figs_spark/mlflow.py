@@ -36,6 +36,7 @@ from figs_spark.treesum.contents import (
     read_sum,
 )
 from figs_spark.treesum.fingerprint import digest, stage_fingerprint
+from figs_spark.treesum.nodes import TEXT
 from figs_spark.treesum.prediction import THRESHOLD, Outcome
 from figs_spark.treesum.serialization import check_fingerprint, is_version
 from figs_spark.treesum.strict_json import Entry, check_digest, parse
@@ -129,9 +130,9 @@ def signature(model: Any) -> Any:
 
 
 def _type(feature: Feature) -> str:
-    if feature.holds_numbers or not feature.categories:
+    if feature.holds_numbers:
         return "double"
-    return "boolean" if isinstance(feature.categories[0], bool) else "string"
+    return "string" if feature.kind == TEXT else "boolean"
 
 
 # The file

@@ -9,7 +9,7 @@ The output is a folder. For two classes it holds
 
 For more classes summary.csv has the accuracy, for an amount R2 and errors. sizes.csv and sizes.png
 show the loss of every size, if the model's folder has it. report.md and report.json hold all
-tables.
+tables. With `privacy: strict` no count of fewer than 11 rows is written, and no ROC curve.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ from figs_spark.app.sources import Input, exists, need_columns, read, require
 from figs_spark.app.spreadsheets import markdown_text, safe_csv
 from figs_spark.clinical.measures import SENSITIVITIES, calibration, operating_points, roc_curve
 from figs_spark.clinical.scored import Scored
+from figs_spark.clinical.small_cells import safe_tables
+from figs_spark.treesum.small_cells import STRICT
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,6 +65,9 @@ class Evaluate(Input):
         None, "threshold of the summary; default: that of the model, or 0.5"
     )
     bins: int = key(10, "bins of the calibration table", low=1)
+    privacy: Literal["open", "strict"] = key(
+        "open", "strict: counts of fewer than 11 rows are hidden, and what would tell them"
+    )
     plots: bool = key(True, "also draw pictures; needs matplotlib")
     output: str | None = key(None, "folder for tables and pictures")
 
@@ -104,6 +109,8 @@ def run(spark: SparkSession, settings: Settings[Evaluate]) -> None:
         tables = evaluate(scored, settings.job)
     except ValueError as error:
         raise JobError(UNFIT_INPUT, str(error)) from error
+    if settings.job.privacy == "strict":
+        tables = safe_tables(tables, STRICT)
     if (sizes := _sizes(spark, settings)) is not None:
         tables["sizes"] = sizes
     with appearing(spark, settings) as folder:

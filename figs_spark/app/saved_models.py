@@ -15,6 +15,7 @@ from figs_spark.app.division import Division
 from figs_spark.app.errors import UNFIT_INPUT, JobError
 from figs_spark.app.sources import exists
 from figs_spark.treesum import Feature
+from figs_spark.treesum.nodes import TEXT
 from figs_spark.treesum.strict_json import Entry, parse
 
 TYPES: dict[type[DataType], str] = {
@@ -114,6 +115,6 @@ def needed_columns(model: Any) -> dict[str, type[DataType] | None]:
 
 
 def _type(feature: Feature) -> type[DataType]:
-    if not feature.categories or feature.holds_numbers:
+    if feature.holds_numbers:
         return NumericType
-    return BooleanType if isinstance(feature.categories[0], bool) else StringType
+    return StringType if feature.kind == TEXT else BooleanType

@@ -18,7 +18,7 @@ import json
 import logging
 import time
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -42,7 +42,9 @@ from figs_spark.app.metrics import BINARY, measure, of_binary, outcome, plain
 from figs_spark.app.outputs import Folder, appearing, check_output
 from figs_spark.app.sources import Input, filtered, only, read, require
 from figs_spark.app.spreadsheets import safe_csv
+from figs_spark.clinical.small_cells import safe_line
 from figs_spark.dataframes.columns import column
+from figs_spark.treesum.small_cells import HIDDEN, STRICT
 
 log = logging.getLogger("figs_spark")
 TRUE_RISK = "true_risk"
@@ -65,6 +67,9 @@ class Train(Input):
     split: Holdout = section(Holdout, "which rows train, validate and test")
     size: Size = section(Size, "the number of splits")
     operatingPoint: Operating = section(Operating, "the threshold")
+    privacy: Literal["open", "strict"] = key(
+        "open", "strict: counts of fewer than 11 rows are hidden, and what would tell them"
+    )
     output: str | None = key(None, "folder for model and metrics; without one nothing is saved")
 
 
@@ -167,13 +172,14 @@ def train(
     try:
         fitted = fit(parts, settings, features, task)
         seconds = time.perf_counter() - started
-        print(f"\nFitted in {seconds:.1f} s:\n\n{fitted.model}\n")
+        text = fitted.model.toText(small_cell(values))
+        print(f"\nFitted in {seconds:.1f} s:\n\n{text}\n")
         metrics = {p: metrics_on(parts[p], fitted.model, values) for p in (VALIDATION, TEST)}
     except (TypeError, ValueError) as error:
         raise JobError(UNFIT_INPUT, str(error)) from error
     for part, numbers in metrics.items():
         if numbers:
-            print(f"On {numbers['rows']:,} {part} rows:\n{shown(numbers, values)}")
+            print(f"On {_count(numbers['rows'])} {part} rows:\n{shown(numbers, values)}")
     return fitted, {
         "model": type(fitted.model).__name__,
         "fingerprint": fitted.model.fingerprint,
@@ -195,25 +201,35 @@ def metrics_on(rows: DataFrame, model: Any, values: Train) -> dict[str, Any] | N
     if score and outcome(model) == BINARY:
         rows = rows.where(column(score).isNotNull())
         metrics["reference"] = of_binary(rows, label, score, values.weight)
-    return metrics
+    return metrics if values.privacy == "open" else safe_line(metrics, STRICT)
+
+
+def small_cell(values: Train) -> int | None:
+    """The smallest count that is shown; None: any."""
+    return None if values.privacy == "open" else STRICT
 
 
 def shown(numbers: dict[str, Any], values: Train) -> str:
     """The metrics of a part, one per line."""
-    if "auc" not in numbers:
+    if not isinstance(numbers.get("auc"), float):
         return "\n".join(f"  {n:<20} {v:.4f}" for n, v in numbers.items() if isinstance(v, float))
     lines = [_area("AUC", numbers)]
-    if "reference" in numbers:
+    if isinstance(numbers.get("reference", {}).get("auc"), float):
         generated = values.input is None and values.reference == TRUE_RISK
         name = "best attainable AUC" if generated else f"AUC of {values.reference}"
         lines.append(_area(name, numbers["reference"]))
     lines.append(f"  {'Brier score':<20} {numbers['brier']:.4f}")
-    if values.operatingPoint.sensitivity is not None:
+    rates = (numbers.get("sensitivity"), numbers.get("specificity"))
+    if values.operatingPoint.sensitivity is not None and HIDDEN not in rates:
         lines.append(
             f"  above {numbers['threshold']:<14.4g} sensitivity {numbers['sensitivity']:.4f}, "
             f"specificity {numbers['specificity']:.4f}"
         )
     return "\n".join(lines)
+
+
+def _count(rows: int | str) -> str:
+    return rows if isinstance(rows, str) else f"{rows:,}"
 
 
 def _area(name: str, numbers: dict[str, Any]) -> str:
@@ -231,8 +247,8 @@ def save(
     """Write the folder that the head of this module describes; settings.json is written last."""
     writer = fitted.model.write()
     (writer.overwrite() if folder.overwrite else writer).save(f"{folder.path}/model")
-    folder.write("model.txt", f"{fitted.model}\n")
-    folder.write("model.svg", fitted.model.toSVG())
+    folder.write("model.txt", f"{fitted.model.toText(small_cell(settings.job))}\n")
+    folder.write("model.svg", fitted.model.toSVG(smallCell=small_cell(settings.job)))
     folder.write("metrics.json", json.dumps(plain(metrics), indent=2) + "\n")
     if fitted.sizes is not None:
         folder.write("sizes.csv", safe_csv(fitted.sizes))

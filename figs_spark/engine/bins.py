@@ -6,6 +6,9 @@ the sample the rank of a cut is off by at most sqrt(ln(2/0.05) / (2 m)) of the r
 confidence: 0.4% for 100,000 rows.
 
 Values are compared as float64: float32 would merge neighbouring Unix timestamps.
+
+A categorical feature has a bin for each of its categories and, if some rows have other values, one
+for all of these. Text and booleans are given as positions among the categories.
 """
 
 from __future__ import annotations
@@ -24,29 +27,21 @@ from figs_spark.engine.kernels import encode, jit
 from figs_spark.engine.kernels.records import EdgeArrays
 from figs_spark.engine.splits import BinSplit
 from figs_spark.treesum import Feature, Split
-
-
-class TooManyCategories(ValueError):
-    """A categorical feature has more categories than there are bins."""
-
-    def __init__(self, name: str, count: int, max_bins: int):
-        super().__init__(
-            f"Column '{name}' is categorical and has {count} categories, more than maxBins = "
-            f"{max_bins}. Raise maxBins (at most 255), merge rare categories, or leave it out."
-        )
+from figs_spark.treesum.nodes import CODE, Category
 
 
 @dataclass(frozen=True)
 class FeatureBins:
     """Bin b holds the values in (edges[b - 1], edges[b]]; `values` has the one value of each bin
-    where the feature is binned exactly."""
+    where the feature is binned exactly. With `other` there is a last bin for all other values."""
 
     edges: Floats
     values: Floats | None
+    other: bool = False
 
     @property
     def count(self) -> int:
-        return len(self.edges) + 1
+        return len(self.edges) + 1 + self.other
 
     def cut(self, left: int, right: int) -> tuple[float, int]:
         """Threshold between two bins that hold rows, and the last bin on its left.
@@ -97,12 +92,11 @@ class Bins:
         self, unseen: dict[int, Floats], described: Sequence[Feature], max_bins: int
     ) -> Bins:
         """These bins with a bin for each unseen value, or cut evenly where that is too many."""
-        features, named = list(self.features), list(self.described)
+        features = list(self.features)
         for j, values in unseen.items():
             both = np.union1d(features[j].values, values)  # type: ignore[arg-type]
             features[j] = bin_feature(both, described[j], max_bins)
-            named[j] = _named(described[j], features[j])
-        return Bins(tuple(named), tuple(features))
+        return Bins(self.described, tuple(features))
 
     def split(self, feature: int, found: BinSplit, step: int) -> tuple[Split, NDArray[np.bool_]]:
         """A split found over bins as one over values, and the side of each code."""
@@ -117,7 +111,7 @@ class Bins:
             goes_left[: last + 1] = True
             goes_left[bins.count] = found.missing_left
             return Split(feature, step, found.gain, found.missing_left, threshold), goes_left
-        listed_left = not found.left.outweighs(found.right)
+        listed_left = self._lists_left(feature, found)
         listed = found.left_bins if listed_left else found.right_bins
         goes_left[:] = not listed_left
         goes_left[listed] = listed_left
@@ -126,16 +120,29 @@ class Bins:
         split = Split(feature, step, found.gain, found.missing_left, None, names, listed_left)
         return split, goes_left
 
+    def _lists_left(self, feature: int, found: BinSplit) -> bool:
+        """Whether the left side of a split is the one whose categories are listed.
+
+        Other values have no name, so it is the side without them; else it is the lighter one.
+        """
+        if self.features[feature].other:
+            other = self.features[feature].count - 1
+            if other in found.left_bins or other in found.right_bins:
+                return other in found.right_bins
+        return not found.left.outweighs(found.right)
+
     @cached_property
     def _arrays(self) -> EdgeArrays:
         """As the kernel takes them."""
         counts = [len(f.edges) for f in self.features]
-        values = [np.zeros(f.count) if f.values is None else f.values for f in self.features]
+        lengths = zip(counts, self.features, strict=True)
+        values = [np.zeros(n + 1) if f.values is None else f.values for n, f in lengths]
         return EdgeArrays(
             edges=np.concatenate([f.edges for f in self.features]),
             starts=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
             values=np.concatenate(values),
             exact=np.array([f.values is not None for f in self.features], dtype=np.uint8),
+            other=np.array([f.other for f in self.features], dtype=np.uint8),
         )
 
 
@@ -148,23 +155,29 @@ def make_bins(
         return bin_feature(sample[:, j], described[j], max_bins)
 
     with ThreadPoolExecutor(threads) as pool:  # sorting releases the interpreter lock
-        features = tuple(pool.map(one, range(len(described))))
-    named = tuple(_named(d, f) for d, f in zip(described, features, strict=True))
-    return Bins(named, features)
+        return Bins(tuple(described), tuple(pool.map(one, range(len(described)))))
 
 
 def bin_feature(column: Floats, described: Feature, max_bins: int) -> FeatureBins:
-    if described.categories:  # text: its values are positions among the known categories
-        column = np.arange(len(described.categories), dtype=np.float64)
+    if described.categories is not None:
+        return _category_bins(described, described.categories)
     ordered = np.sort(column[~np.isnan(column)])
     distinct = ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
     if len(distinct) == 0:
         distinct = np.zeros(1)  # all missing: one bin that stays empty
     if len(distinct) <= max_bins:
         return FeatureBins(midpoints(distinct), distinct)
-    if described.categories is not None:
-        raise TooManyCategories(described.name, len(distinct), max_bins)
     return FeatureBins(_quantile_cuts(ordered, max_bins), None)
+
+
+def _category_bins(described: Feature, categories: Sequence[Category]) -> FeatureBins:
+    if not categories:  # one bin that stays empty: nothing is equal to NaN
+        values = np.array([np.nan])
+    elif described.kind == CODE:
+        values = np.array(categories, dtype=np.float64)
+    else:
+        values = np.arange(len(categories), dtype=np.float64)
+    return FeatureBins(midpoints(values), values, described.others > 0)
 
 
 def _quantile_cuts(ordered: Floats, max_bins: int) -> Floats:
@@ -190,16 +203,3 @@ def _midpoint(low: float, high: float) -> float:
     """Of two values what `midpoints` finds."""
     middle = low / 2 + high / 2
     return middle if middle < high and math.isfinite(middle) else low
-
-
-def _named(described: Feature, bins: FeatureBins) -> Feature:
-    """Numeric categories are known once their values are; labels are numbered from 0."""
-    if described.categories != ():
-        return described
-    assert bins.values is not None
-    categories = tuple(float(v) for v in bins.values)
-    labels = None
-    if described.labels:
-        known = dict(enumerate(described.labels))
-        labels = tuple(known.get(c, str(c)) for c in categories)  # type: ignore[call-overload]
-    return Feature(described.name, categories, labels)

@@ -38,8 +38,10 @@ from figs_spark.engine.growing_trees import GrowingTrees
 from figs_spark.engine.histograms import Floats, Layout, Request, Sums
 from figs_spark.engine.kernels.records import CutLimits, Slots
 from figs_spark.engine.splits import TINY, BinSplit, Cut, Cuts
-from figs_spark.treesum import Node, TreeSum
+from figs_spark.treesum import Node, Split, TreeSum
+from figs_spark.treesum.nodes import BOOLEAN, NUMBER
 from figs_spark.treesum.text import condition
+from figs_spark.treesum.visible import visible_name
 
 TIE = 1e-9  # gains closer than this share of the total sum of squares are equal
 ROUNDING = 1e-9  # share of a sum that rounding may cost; a constant target varies by less
@@ -213,10 +215,17 @@ class Growth:
                 "split %d: tree %d, %s, gain %.6g, %.2f s",
                 self.steps + 1,
                 self.trees.nodes[leaf].tree + 1,
-                condition(self.bins.described[feature], split, True),
+                self._shown(split),
                 best.gain,
                 time.perf_counter() - self._started,
             )
+
+    def _shown(self, split: Split) -> str:
+        """A split for the log, which names no category of text or codes."""
+        feature = self.bins.described[split.feature]
+        if feature.kind in (NUMBER, BOOLEAN):
+            return condition(feature, split, True)
+        return f"{visible_name(feature.name)} by categories"
 
     # The first pass, and fresh ones
 

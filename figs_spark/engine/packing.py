@@ -106,7 +106,9 @@ def pack_here(table: Table, max_bins: int) -> tuple[Bins, list[Block]]:
     for first in range(0, len(matrix), table.block_rows):
         stop = first + table.block_rows
         part = arrow.slice(first, table.block_rows)
-        packed.append(_block(first, bins.encode(matrix[first:stop])[0], part, table.target))
+        codes, strangers = bins.encode(matrix[first:stop])
+        _check_categories(table, strangers)
+        packed.append(_block(first, codes, part, table.target))
     return bins, numbered_blocks(packed) if table.numbered else packed
 
 
@@ -122,6 +124,7 @@ def collect_packed(table: Table, max_bins: int) -> tuple[Bins, list[Block]]:
             packed = blocks.from_records(arrow.to_batches(), table.target)
             in_order = sorted(packed, key=lambda block: block.first)
             return bins, numbered_blocks(in_order) if table.numbered else in_order
+        _check_categories(table, reports.unseen)
         bins = bins.widened(reports.unseen, table.features, max_bins)
 
 
@@ -143,6 +146,7 @@ def packed_on_cluster(
             if not reports.unseen:
                 break
             kept.close()
+            _check_categories(table, reports.unseen)
             bins = bins.widened(reports.unseen, table.features, max_bins)
         _check_source(table, reports)
         yield bins, frame
@@ -180,6 +184,22 @@ def _reports(noted: pa.Table) -> Reports:
     return Reports(unseen, rows, label_sum)
 
 
+def _check_categories(table: Table, unseen: dict[int, Floats]) -> None:
+    """Categories were counted before; one that is new was not there then."""
+    for j, values in unseen.items():
+        if table.features[j].categories is not None:
+            raise _changed(
+                f"column '{table.features[j].name}' has {len(values)} more categories than counted"
+            )
+
+
+def _changed(problem: str) -> ValueError:
+    return ValueError(
+        f"The DataFrame gives other rows when it is read again: {problem}. Write it to a table "
+        f"before the fit, and keep random functions such as rand() out of its plan."
+    )
+
+
 def _check_source(table: Table, reports: Reports) -> None:
     """The rows that were packed must be those that were checked."""
     rows, label_sum = table.rows, table.label_sum
@@ -191,10 +211,7 @@ def _check_source(table: Table, reports: Reports) -> None:
     ):
         problem = f"the labels added up to {label_sum:g} and now to {reports.label_sum:g}"
     if problem:
-        raise ValueError(
-            f"The DataFrame gives other rows when it is read again: {problem}. Write it to a table "
-            f"before the fit, and keep random functions such as rand() out of its plan."
-        )
+        raise _changed(problem)
 
 
 def _pack_partition(

@@ -65,7 +65,8 @@ class Table:
     w (double, > 0; or array<double>, each >= 0, one for each of `weights` models),
     held (int, the model that does not train on the row, else 255),
     id (bigint, what random weights are drawn by) and n (how many equal rows the row stands for).
-    A feature with categories () holds numbers that are categories: packing finds its values.
+    Text and booleans are given as positions among the categories of the feature; text that is none
+    of these as -1.
     """
 
     frame: DataFrame

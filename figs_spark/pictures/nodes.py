@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from figs_spark.pictures.colours import EDGE, INK, LINE, PALE_INK, PAPER, colour
@@ -11,7 +11,7 @@ from figs_spark.pictures.lettering import LEADING, paragraph, pretty, shortened,
 from figs_spark.pictures.shapes import Compound, Rect, Shape, Text
 from figs_spark.treesum import Node
 from figs_spark.treesum.reading import Reading
-from figs_spark.treesum.text import CATEGORIES_SHOWN, question
+from figs_spark.treesum.text import CATEGORIES_SHOWN, question, row_texts
 
 QUESTION = 164.0  # widest line of a question
 LINES = 6
@@ -26,7 +26,7 @@ class Asked:
     """What a split shows."""
 
     lines: tuple[str, ...]
-    rows: int
+    rows: str
     answers: tuple[str, str]
     tip: str
 
@@ -36,13 +36,14 @@ class Answered:
     """What a leaf shows."""
 
     values: tuple[float, ...]
-    rows: int
+    rows: str
     reading: Reading
 
 
 def node_box(reading: Reading, tree: int) -> Box:
     """The tree as boxes to be placed; the answer yes leads to the left."""
-    return _box(reading, tree, reading.model.trees[tree])
+    root = reading.model.trees[tree]
+    return _box(reading, tree, root, row_texts(root, reading.labels.small_cell))
 
 
 def answers(box: Box) -> tuple[str, str]:
@@ -80,20 +81,21 @@ def values_shapes(reading: Reading, middle: float, centre: float) -> Iterator[Sh
                anchor="middle")  # fmt: skip
 
 
-def _box(reading: Reading, tree: int, node: Node) -> Box:
+def _box(reading: Reading, tree: int, node: Node, rows: Callable[[Node], str]) -> Box:
     if not (branches := node.branches):
-        return _leaf_box(reading, Answered(reading.added(tree, node.value), node.rows, reading))
+        return _leaf_box(reading, Answered(reading.added(tree, node.value), rows(node), reading))
     split, left, right = branches
     feature = reading.model.features[split.feature]
     text, yes_left, missing = question(feature, split, CATEGORIES_SHOWN)
     yes, no = (left, right) if yes_left else (right, left)
     words = tuple(f"{word} or missing" if word == missing else word for word in ("yes", "no"))
     lines = tuple(wrapped(pretty(text) + "?", 12, QUESTION, LINES))
-    asked = Asked(lines, node.rows, (words[0], words[1]), question(feature, split)[0])
-    count = text_width(_count(node.rows), SMALL)
+    asked = Asked(lines, rows(node), (words[0], words[1]), question(feature, split)[0])
+    count = text_width(_count(asked.rows), SMALL)
     width = max(count, *(text_width(line, 12) for line in lines)) + 2 * PAD
     height = len(lines) * 12 * LEADING + SMALL * LEADING + PAD
-    return Box(width, height, (_box(reading, tree, yes), _box(reading, tree, no)), asked)
+    boxes = (_box(reading, tree, yes, rows), _box(reading, tree, no, rows))
+    return Box(width, height, boxes, asked)
 
 
 def _leaf_box(reading: Reading, leaf: Answered) -> Box:
@@ -161,5 +163,5 @@ def _change_width(reading: Reading, texts: Sequence[str]) -> float:
     return max(text_width(text, 11, bold=True) for text in texts)
 
 
-def _count(rows: int) -> str:
-    return f"n = {rows:,}"
+def _count(rows: str) -> str:
+    return f"n = {rows}" if rows else ""

@@ -41,6 +41,7 @@ from figs_spark.stages.params.declared import with_signature
 from figs_spark.treesum import Feature, TreeSum
 from figs_spark.treesum.adjustments import Adjustment
 from figs_spark.treesum.contents import read_members
+from figs_spark.treesum.nodes import only_named
 from figs_spark.treesum.serialization import to_dict
 from figs_spark.treesum.strict_json import Entry, plain
 from figs_spark.treesum.text import rules
@@ -88,7 +89,7 @@ class BaggedModel(FittedModel):
 
     def _with_sums(self, change: Adjustment) -> Self:
         changed = self.copy()
-        changed.members = tuple(change(member) for member in self.members)
+        changed.members = tuple(only_named([change(member) for member in self.members]))
         if changed.members != self.members:
             changed.oobScore = None
         return changed
@@ -114,7 +115,7 @@ class BaggedModel(FittedModel):
         predictions = predict(as_numbers(self._features, features), F.xxhash64(column(name)))
         return dataset.withColumn(outputCol, predictions).drop(f"{self.uid}_features")
 
-    def _text(self) -> str:
+    def _text(self, small_cell: int | None = None) -> str:
         shares = self.featureImportances.toArray()
         order = [j for j in np.argsort(-shares, kind="stable")[:SHOWN] if shares[j] > 0]
         names = [visible_name(name) for name in self.featureNames]
@@ -149,7 +150,7 @@ class BaggedModel(FittedModel):
             return []
         return [f"{self._score_name} out of bag: {self.oobScore:.4f}"]
 
-    def _drawing(self, width: float) -> Drawing:
+    def _drawing(self, width: float, small_cell: int | None = None) -> Drawing:
         notes = "; ".join([self._kind.capitalize(), *self._evaluation]) + "."
         shares = self.featureImportances.toArray().tolist()
         return draw_importances(self._subject(), notes, self.featureNames, shares)
@@ -234,7 +235,7 @@ class BaggedEstimator(Growing):
             trained = train(checked.table, plan, members, weights, get("oobScore"), step)
         model: BaggedModel = self._copyValues(self._model_class())
         model._resetUid(self.uid)
-        model.members = tuple(trained.models)
+        model.members = tuple(only_named(trained.models))
         model._classes, model._class_names = target.classes, checked.class_names
         model.oobScore = None if trained.out_of_bag is None else _score(trained.out_of_bag, target)
         return model

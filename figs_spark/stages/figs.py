@@ -34,6 +34,7 @@ from figs_spark.stages.params.declared import with_signature
 from figs_spark.treesum import Feature, Node, TreeSum
 from figs_spark.treesum.adjustments import Adjustment
 from figs_spark.treesum.contents import read_sum
+from figs_spark.treesum.nodes import only_named
 from figs_spark.treesum.serialization import to_dict
 from figs_spark.treesum.strict_json import Entry, plain
 from figs_spark.treesum.text import describe, rules
@@ -112,11 +113,12 @@ class FIGSModel(FittedModel):
 
     def _with_sums(self, change: Adjustment) -> Self:
         changed = self.copy()
-        changed.treeSum = change(self.treeSum)
+        (changed.treeSum,) = only_named([change(self.treeSum)])
         return changed
 
-    def _text(self) -> str:
-        return describe(self.treeSum, type(self).__name__, self._outcome(), self._output_names())
+    def _text(self, small_cell: int | None = None) -> str:
+        title, outcome, names = type(self).__name__, self._outcome(), self._output_names()
+        return describe(self.treeSum, title, outcome, names, small_cell)
 
     def explain(self, row: Any) -> DrawnExplanation:
         """What each tree adds for one row, and why; a notebook shows it as a waterfall.
@@ -129,8 +131,8 @@ class FIGSModel(FittedModel):
         prediction = self._target.expected_table(scores)[0]
         return DrawnExplanation.of(self.treeSum, self._labels(), cells, prediction)
 
-    def _drawing(self, width: float) -> Drawing:
-        return draw_model(self.treeSum, self._labels(), width)
+    def _drawing(self, width: float, small_cell: int | None = None) -> Drawing:
+        return draw_model(self.treeSum, self._labels(small_cell), width)
 
     # Scoring
 
@@ -235,7 +237,7 @@ class FIGSEstimator(NestedSizes):
             kept = int(np.argmin(losses))
         model: FIGSModel = self._copyValues(self._model_class())
         model._resetUid(self.uid)
-        model.treeSum = grown.truncate(kept)
+        (model.treeSum,) = only_named([grown.truncate(kept)])
         model._classes = checked.table.target.classes
         model._class_names = checked.class_names
         model._validation_losses = None if losses is None else tuple(losses.tolist())

@@ -11,6 +11,7 @@ from figs_spark.clinical.curves import EVERYONE, Curve, OperatingPoint
 from figs_spark.clinical.scored import Scored
 from figs_spark.stages.base.model import FittedModel
 from figs_spark.stages.params.values import number
+from figs_spark.treesum.small_cells import hidden
 from figs_spark.treesum.strict_json import Entry
 from figs_spark.treesum.text import number as rounded
 
@@ -70,22 +71,28 @@ class WithOperatingPoint(FittedModel):
         smaller._operating_point = None
         return smaller
 
-    def _text(self) -> str:
-        sentence = self._operating_sentence()
-        shown = super()._text()  # type: ignore[safe-super]
+    def _text(self, small_cell: int | None = None) -> str:
+        sentence = self._operating_sentence(small_cell)
+        shown = super()._text(small_cell)  # type: ignore[safe-super]
         return shown if sentence is None else f"{shown}\n\n{sentence}"
 
-    def _operating_sentence(self) -> str | None:
+    def _operating_sentence(self, small_cell: int | None = None) -> str | None:
         point = self.operatingPoint
-        return None if point is None else self._sentence(point)
+        return None if point is None else self._sentence(point, small_cell)
 
-    def _sentence(self, point: OperatingPoint) -> str:
+    def _sentence(self, point: OperatingPoint, small_cell: int | None) -> str:
         condition = f"if the probability is above {rounded(point.threshold)}"
         sensitivity, specificity = point.sensitivity_interval, point.specificity_interval
-        return (
+        rule = (
             f"Operating point: predict {self._class_names[1] if self._class_names else 1} "
             f"{'always' if point.threshold == EVERYONE else condition}, the best specificity at a "
-            f"sensitivity of {point.level:g} or more on {rounded(point.tp + point.fn)} positives "
+            f"sensitivity of {point.level:g} or more"
+        )
+        counts = (point.tp, point.fn, point.tn, point.fp)
+        if small_cell is not None and any(hidden(counts, small_cell)):
+            return f"{rule}."
+        return (
+            f"{rule} on {rounded(point.tp + point.fn)} positives "
             f"and {rounded(point.tn + point.fp)} negatives: sensitivity {point.sensitivity:.3f} "
             f"(95% interval {sensitivity[0]:.3f} to {sensitivity[1]:.3f}), specificity "
             f"{point.specificity:.3f} ({specificity[0]:.3f} to {specificity[1]:.3f})."

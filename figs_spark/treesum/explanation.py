@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from figs_spark.treesum.nodes import Feature, Node, Split, TreeSum, is_missing
+from figs_spark.treesum.nodes import CODE, Feature, Node, Split, TreeSum, is_missing
 from figs_spark.treesum.reading import MINUS, Labels, Reading
 from figs_spark.treesum.text import condition, number
 from figs_spark.treesum.visible import visible
@@ -137,7 +137,7 @@ def _value(feature: Feature, cell: Any) -> str:
     if cell in feature.categories:
         category = feature.categories[feature.categories.index(cell)]
         return str(category).lower() if isinstance(category, bool) else feature.label(category)
-    return str(cell)
+    return number(float(cell)) if feature.kind == CODE else str(cell)
 
 
 def _lines(rows: Sequence[tuple[str, list[str]]], outputs: Sequence[str]) -> Iterator[str]:

@@ -16,18 +16,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 Category = str | bool | float
+NUMBER, BOOLEAN, TEXT, CODE = "number", "boolean", "text", "code"  # what a feature holds
 Term = TypeVar("Term")
 
 
 @dataclass(frozen=True)
 class Feature:
-    """A column of the input; `categories` is None for a numeric one."""
+    """A column of the input; `categories` is None for a numeric one.
+
+    `kind` is "number", "boolean", "text" or "code", a number that stands for a category. It needs
+    to be given only for text without categories. A fitted model has the categories that some split
+    lists. `others` is how many values were too rare in training, or beyond the most frequent, to
+    be categories of their own.
+    """
 
     __module__ = "figs_spark"
 
     name: str
     categories: tuple[Category, ...] | None = None
     labels: tuple[str, ...] | None = None  # names of the categories, if other than themselves
+    kind: str = ""
+    others: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", self.kind or kind_of(self.categories))
 
     def label(self, category: Category) -> str:
         if self.labels is not None and self.categories is not None:
@@ -37,9 +49,17 @@ class Feature:
     @property
     def holds_numbers(self) -> bool:
         """Whether the values are float64: a numeric feature, or categories that are numbers."""
-        if self.categories is None:
-            return True
-        return bool(self.categories) and all(isinstance(c, float) for c in self.categories)
+        return self.kind in (NUMBER, CODE)
+
+
+def kind_of(categories: tuple[Category, ...] | None) -> str:
+    """What a feature with these categories holds; without any it may also be text."""
+    if categories is None:
+        return NUMBER
+    first = categories[0] if categories else 0.0
+    if isinstance(first, bool):
+        return BOOLEAN
+    return TEXT if isinstance(first, str) else CODE
 
 
 @dataclass(frozen=True)
@@ -215,6 +235,30 @@ class TreeSum:
                 f"feature in the order of `feature_names`; got shape {table.shape}."
             )
         return {j: _column(self.features[j], table[:, j]) for j in used}, len(table)
+
+
+def only_named(models: Sequence[TreeSum]) -> list[TreeSum]:
+    """The models, their features with the categories that a split of some model lists.
+
+    No other category is part of a model that is saved. All models keep the same features.
+    """
+    listed: dict[int, set[Category]] = {}
+    for split in (split for model in models for split in model.splits):
+        listed.setdefault(split.feature, set()).update(split.categories or ())
+    features = tuple(
+        _with_categories(feature, listed.get(j, set()))
+        for j, feature in enumerate(models[0].features if models else ())
+    )
+    return [replace(model, features=features) for model in models]
+
+
+def _with_categories(feature: Feature, kept: set[Category]) -> Feature:
+    if feature.categories is None or feature.kind == BOOLEAN:
+        return feature
+    places = [place for place, category in enumerate(feature.categories) if category in kept]
+    labels = feature.labels and tuple(feature.labels[place] for place in places)
+    categories = tuple(feature.categories[place] for place in places)
+    return replace(feature, categories=categories, labels=labels)
 
 
 def add_in_runs(terms: Sequence[Term], add: Callable[[Sequence[Term]], Term]) -> Term:

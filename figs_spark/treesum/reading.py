@@ -26,6 +26,7 @@ class Labels:
     outcome: str  # ends the sentence "the sum is ..."
     percent: bool = False  # whether scores are probabilities
     outputs: tuple[str, ...] = ("",)  # the names of the outputs
+    small_cell: int | None = None  # counts of rows below it are hidden
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,17 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from figs_spark.treesum.nodes import Category, Feature, Node, Split, TreeSum
+from figs_spark.treesum.nodes import (
+    BOOLEAN,
+    NUMBER,
+    TEXT,
+    Category,
+    Feature,
+    Node,
+    Split,
+    TreeSum,
+    kind_of,
+)
 from figs_spark.treesum.strict_json import Entry, digest, parse, plain
 
 FORMAT = "figs_spark.treesum"
@@ -100,6 +110,10 @@ def _feature_to_dict(feature: Feature) -> dict[str, Any]:
         data["categories"] = [_category_to_json(c) for c in feature.categories]
     if feature.labels is not None:
         data["labels"] = list(feature.labels)
+    if feature.kind != kind_of(feature.categories):
+        data["kind"] = feature.kind
+    if feature.others:
+        data["others"] = feature.others
     return data
 
 
@@ -110,7 +124,7 @@ def _features(entry: Entry) -> tuple[Feature, ...]:
 
 
 def _feature(entry: Entry) -> Feature:
-    fields = entry.fields(["name"], ["categories", "labels"])
+    fields = entry.fields(["name"], ["categories", "labels", "kind", "others"])
     categories, labels = None, None
     if "categories" in fields:
         categories = _categories(fields["categories"])
@@ -118,7 +132,13 @@ def _feature(entry: Entry) -> Feature:
         labels = tuple(item.text() for item in fields["labels"].items())
         if len(labels) != len(categories or ()):
             entry.damaged("there is not one label for each category")
-    return Feature(fields["name"].text(), categories, labels)
+    if "kind" in fields and (categories != () or fields["kind"].value != TEXT):
+        fields["kind"].refuse(f"'{TEXT}', for a feature without categories,")
+    kind = TEXT if "kind" in fields else ""
+    others = fields["others"].integer(1, 2**63 - 1) if "others" in fields else 0
+    if others and kind_of(categories) in (NUMBER, BOOLEAN):
+        fields["others"].refuse("no such entry for numbers and booleans")
+    return Feature(fields["name"].text(), categories, labels, kind, others)
 
 
 def _category_to_json(category: Category) -> Any:

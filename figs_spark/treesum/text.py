@@ -10,7 +10,9 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from figs_spark.treesum.nodes import Feature, Node, Split, TreeSum
+from figs_spark.treesum.nodes import BOOLEAN, CODE, Feature, Node, Split, TreeSum
+from figs_spark.treesum.small_cells import hidden
+from figs_spark.treesum.small_cells import shown as shown_count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,24 +20,36 @@ if TYPE_CHECKING:
 CATEGORIES_SHOWN = 6  # in a printed model; rules name them all
 
 
-def describe(model: TreeSum, title: str, outcome: str, outputs: Sequence[str] | None = None) -> str:
+def describe(
+    model: TreeSum,
+    title: str,
+    outcome: str,
+    outputs: Sequence[str] | None = None,
+    small_cell: int | None = None,
+) -> str:
     """Every tree with its conditions, values, rows and weights, and how to read it.
 
-    `outcome` ends the sentence "the sum is ...". `outputs` are the names of several outputs.
+    `outcome` ends the sentence "the sum is ...". `outputs` are the names of several outputs. Counts
+    below `small_cell` are hidden, see `row_texts`.
     """
     lines = [f"{title}: {_size(model)}", *_instruction([model], outcome), ""]
-    return "\n".join([*lines, *_table(model, _output_names(model, outputs))])
+    lines += _table(model, _output_names(model, outputs), small_cell)
+    return "\n".join([*lines, *_other_values([model])])
 
 
 def describe_each(
-    models: Mapping[str, TreeSum], title: str, outcome: str, outputs: Sequence[str] | None = None
+    models: Mapping[str, TreeSum],
+    title: str,
+    outcome: str,
+    outputs: Sequence[str] | None = None,
+    small_cell: int | None = None,
 ) -> str:
     """Models for different rows on one page, each with a heading that says which rows it is for."""
     lines = [title, *_instruction(list(models.values()), outcome)]
     for heading, model in models.items():
         lines += ["", f"{heading}: {_size(model)}", ""]
-        lines += _table(model, _output_names(model, outputs))
-    return "\n".join(lines)
+        lines += _table(model, _output_names(model, outputs), small_cell)
+    return "\n".join([*lines, *_other_values(list(models.values()))])
 
 
 def _size(model: TreeSum) -> str:
@@ -50,6 +64,20 @@ def _instruction(models: Sequence[TreeSum], outcome: str) -> list[str]:
     ]
     if any(model.splits for model in models):
         lines.append("Values in parentheses belong to nodes that are split further: not added.")
+    return lines
+
+
+def _other_values(models: Sequence[TreeSum]) -> list[str]:
+    """Which features in use had values that are not categories of their own."""
+    used = sorted({split.feature for model in models for split in model.splits})
+    features = [feature for j in used if (feature := models[0].features[j]).others]
+    if not features:
+        return []
+    head = "Other: values too rare in training, or beyond the most frequent, to be told apart;"
+    lines = ["", head, "they are not in any {...}, as are values that training did not see:"]
+    for feature in features:
+        noun = "code" if feature.kind == CODE else "value"
+        lines.append(f"    {_quoted(feature.name)}: other ({_count(feature.others, noun)})")
     return lines
 
 
@@ -139,8 +167,7 @@ def _only_missing(feature: Feature, split: Split, left: bool) -> bool:
 
 
 def _is_boolean(feature: Feature) -> bool:
-    names = feature.categories
-    return bool(names) and feature.labels is None and all(isinstance(c, bool) for c in names or ())
+    return feature.kind == BOOLEAN and feature.labels is None
 
 
 def _joined(conditions: Sequence[str]) -> str:
@@ -162,21 +189,37 @@ def _leaves(
         yield from _leaves(model, child, (*conditions, text))
 
 
-def _table(model: TreeSum, outputs: Sequence[str]) -> list[str]:
+def row_texts(tree: Node, small_cell: int | None) -> Callable[[Node], str]:
+    """The number of rows in a node of this tree, as text.
+
+    With `small_cell` only leaves show it, and no leaf with fewer rows; from the counts of inner
+    nodes those of their leaves could be told.
+    """
+    if small_cell is None:
+        return lambda node: f"{node.rows:,}"
+    leaves, least = list(tree.leaves()), small_cell
+    is_hidden = hidden([leaf.rows for leaf in leaves], least)
+    texts = {id(leaf): shown_count(leaf.rows, h, least) for leaf, h in zip(leaves, is_hidden)}
+    return lambda node: texts.get(id(node), "")
+
+
+def _table(model: TreeSum, outputs: Sequence[str], small_cell: int | None) -> list[str]:
     nodes = [node for tree in model.trees for node in tree.walk()]
     value = aligned([v for node in nodes for v in node.value], sign="+")
     weight = aligned([node.weight for node in nodes if not _unweighted(node)])
 
-    def cells(node: Node) -> list[str]:
+    def cells(node: Node, rows: Callable[[Node], str]) -> list[str]:
         values = [f"({value(v)})" if node.split else f"{value(v)} " for v in node.value]
-        return [*values, f"{node.rows:,}", "" if _unweighted(node) else weight(node.weight)]
+        unshown = small_cell is not None or _unweighted(node)
+        return [*values, rows(node), "" if unshown else weight(node.weight)]
 
     table = [["", *(f"{name} " for name in outputs), "rows", "weight"]]
     for k, tree in enumerate(model.trees, start=1):
         if k > 1:
             table.append(["+", *[""] * (len(outputs) + 2)])
         outline = _outline(model, tree, f"Tree {k} (all rows)", "    ")
-        table += [[label, *cells(node)] for label, node in outline]
+        rows = row_texts(tree, small_cell)
+        table += [[label, *cells(node, rows)] for label, node in outline]
     if not any(row[-1] for row in table[1:]):
         table = [row[:-1] for row in table]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]

@@ -41,10 +41,14 @@ class Data:
 
     @cached_property
     def bins(self) -> Bins:
-        described = [
-            Feature(f"x{j}", () if j in self.categorical else None) for j in range(self.X.shape[1])
-        ]
+        described = [self._feature(j) for j in range(self.X.shape[1])]
         return make_bins(self.X, described, self.max_bins)
+
+    def _feature(self, j: int) -> Feature:
+        if j not in self.categorical:
+            return Feature(f"x{j}")
+        values = self.X[:, j]
+        return Feature(f"x{j}", tuple(np.unique(values[~np.isnan(values)]).tolist()))
 
     @cached_property
     def backend(self) -> DriverBackend:

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from figs_spark.engine.bins import Bins, TooManyCategories, bin_feature, make_bins, midpoints
+from figs_spark.engine.bins import Bins, bin_feature, make_bins, midpoints
+from figs_spark.engine.splits import BinSplit, Side
 from figs_spark.treesum import Feature
 
 nan, inf = math.nan, math.inf
@@ -117,36 +118,73 @@ def test_codes_equal_a_search_among_the_edges(
 
 
 def test_bins_are_widened_by_the_values_they_lack() -> None:
-    described = [Feature("exact"), Feature("full"), Feature("kind", ())]
-    sample = np.array([[1.0, 1, 5], [3, 2, 7], [1, 3, 5]])
+    described = [Feature("exact"), Feature("full")]
+    sample = np.array([[1.0, 1], [3, 2], [1, 3]])
     bins = make_bins(sample, described, max_bins=3)
-    rows = np.array([[2.0, 9, 6], [3, 1, 5], [2, 8, nan], [1, 7, 7]])
+    rows = np.array([[2.0, 9], [3, 1], [2, 8], [1, 7]])
     _, unseen = bins.encode(rows)
-    assert {j: values.tolist() for j, values in unseen.items()} == {0: [2], 1: [7, 8, 9], 2: [6]}
+    assert {j: values.tolist() for j, values in unseen.items()} == {0: [2], 1: [7, 8, 9]}
     wide = bins.widened(unseen, described, max_bins=3)
-    assert [f.values is not None for f in wide.features] == [True, False, True]
+    assert [f.values is not None for f in wide.features] == [True, False]
     assert wide.features[0].edges.tolist() == [1.5, 2.5]
     assert wide.features[1].edges.tolist() == [2.5, 7.5]
-    assert wide.described[2].categories == (5.0, 6.0, 7.0)
     codes, unseen = wide.encode(rows)
-    assert codes.tolist() == [[1, 2, 1], [2, 0, 0], [1, 2, 3], [0, 1, 2]]
+    assert codes.tolist() == [[1, 2], [2, 0], [1, 2], [0, 1]]
     assert unseen == {}
 
 
+@pytest.mark.parametrize("numba", ["1", "0"])
 @pytest.mark.parametrize(
-    "described", [Feature("town", tuple("abcd")), Feature("town", ())], ids=["text", "numbers"]
+    ("described", "column", "expected"),
+    [
+        (Feature("town", ("a", "b"), others=3), [0, 1, -1, nan, 1], [0, 1, 2, 3, 1]),
+        (Feature("town", (), kind="text", others=3), [-1, -1, nan], [1, 1, 2]),
+        (Feature("town", ("a", "b")), [1, nan, 0], [1, 2, 0]),
+        (Feature("town", (), kind="text"), [nan, nan], [1, 1]),
+        (
+            Feature("code", (-2.0, 7.0), others=2),
+            [7, 0, -2, 9, -9, nan, inf],
+            [1, 2, 0, 2, 2, 3, 2],
+        ),
+        (Feature("code", (), others=2), [0, 1, nan], [1, 1, 2]),
+        (Feature("flag", (False, True)), [1, 0, nan], [1, 0, 2]),
+    ],
 )
-def test_too_many_categories_are_refused(described: Feature) -> None:
-    column = np.arange(4.0)
-    assert bin_feature(column, described, max_bins=4).count == 4
-    with pytest.raises(TooManyCategories, match=r"'town' .* 4 categories, .* maxBins = 3"):
-        bin_feature(column, described, max_bins=3)
+def test_values_that_are_no_category_share_a_bin(
+    described: Feature,
+    column: list[float],
+    expected: list[int],
+    numba: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("FIGS_SPARK_NUMBA", numba)
+    rows = np.array(column)[:, None]
+    bins = make_bins(rows, [described], 255)
+    codes, unseen = bins.encode(rows)
+    assert codes[:, 0].tolist() == expected
+    assert unseen == {}
+    assert bins.widths == (max(1, len(described.categories or ())) + (described.others > 0) + 1,)
 
 
-def test_numeric_categories_take_the_labels_of_their_numbers() -> None:
-    described = [Feature("kind", (), ("red", "green", "blue"))]
-    bins = make_bins(np.array([[2.0], [0.0], [5.0], [nan]]), described, 255)
-    assert bins.described == (Feature("kind", (0.0, 2.0, 5.0), ("red", "blue", "5.0")),)
+def test_the_side_of_other_values_is_never_the_listed_one() -> None:
+    bins = make_bins(np.zeros((1, 1)), [Feature("town", ("a", "b", "c"), others=5)], 255)
+    light, heavy = Side(np.zeros(1), 1.0, 1), Side(np.zeros(1), 9.0, 9)
+    for left_bins, right_bins, listed in [
+        ([3], [0, 1], ("a", "b")),
+        ([0, 1], [3], ("a", "b")),
+        ([2, 3], [0], ("a",)),
+        ([3], [], ()),
+    ]:
+        for sides in [(light, heavy), (heavy, light)]:
+            found = BinSplit(
+                1.0, 0, np.array(left_bins, int), np.array(right_bins, int), False, *sides
+            )
+            split, goes_left = bins.split(0, found, 0)
+            assert split.categories == listed
+            assert goes_left[3] == (3 in left_bins) == (not split.listed_left)
+    without = BinSplit(1.0, 0, np.array([1]), np.array([0, 2]), False, light, heavy)
+    split, goes_left = bins.split(0, without, 0)
+    assert (split.categories, split.listed_left, goes_left[3]) == (("b",), True, False)
 
 
 @pytest.mark.parametrize(

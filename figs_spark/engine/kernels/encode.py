@@ -13,10 +13,13 @@ from figs_spark.engine.kernels import jit
 def encode(table, bins, codes, strangers):
     """Bin codes by binary search; counts the values that an exactly binned feature has no bin for.
 
+    If such values share a bin, it is the last one before that of missing values.
+
     The rows of a batch go down the search together: no branch depends on the data, so the
     processor never guesses wrong, and one step of all rows is one vector operation.
     """
-    edges, starts, values, exact = bins.edges, bins.starts, bins.values, bins.exact
+    edges, starts, values = bins.edges, bins.starts, bins.values
+    exact, other = bins.exact, bins.other
     batch = 64
     v = np.zeros(batch)
     at = np.zeros(batch, dtype=np.int32)
@@ -37,11 +40,14 @@ def encode(table, bins, codes, strangers):
                 for q in range(batch):
                     at[q] += np.int32(cuts[at[q]] < v[q])
             for q in range(rows):
-                codes[first + q, j] = at[q] if v[q] == v[q] else len(cuts) + 1
+                codes[first + q, j] = at[q] if v[q] == v[q] else len(cuts) + 1 + other[j]
             if exact[j]:
                 for q in range(rows):
                     if v[q] == v[q] and values[starts[j] + j + at[q]] != v[q]:
-                        strangers[j] += 1
+                        if other[j]:
+                            codes[first + q, j] = len(cuts) + 1
+                        else:
+                            strangers[j] += 1
 
 
 def encode_plain(table, bins, codes, strangers):
@@ -52,6 +58,10 @@ def encode_plain(table, bins, codes, strangers):
         cuts = bins.edges[start:stop]
         places = np.searchsorted(cuts, column, "left")
         missing = np.isnan(column)
-        codes[:, j] = np.where(missing, len(cuts) + 1, places)
+        codes[:, j] = np.where(missing, len(cuts) + 1 + bins.other[j], places)
         if bins.exact[j]:
-            strangers[j] += np.sum((bins.values[start + j + places] != column) & ~missing)
+            strange = (bins.values[start + j + places] != column) & ~missing
+            if bins.other[j]:
+                codes[strange, j] = len(cuts) + 1
+            else:
+                strangers[j] += np.sum(strange)

@@ -74,6 +74,7 @@ class EdgeArrays(NamedTuple):
     starts: NDArray[np.int64]
     values: Floats
     exact: NDArray[np.uint8]  # (features,) whether every value has a bin of its own
+    other: NDArray[np.uint8]  # (features,) or whether those without one share the last bin
 
 
 class CutLimits(NamedTuple):

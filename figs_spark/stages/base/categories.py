@@ -1,35 +1,127 @@
-"""The categories of text features, read from the rows of a training set."""
+"""The categories of text and coded columns, counted exactly in the rows of a training set.
+
+A value that few rows have could point to a person, so it is never named; and there are at most as
+many categories as bins. All values that are no category of their own count as "other".
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from figs_spark.dataframes.columns import column
-from figs_spark.engine.bins import TooManyCategories
 from figs_spark.stages.base.inputs import Inputs
-from figs_spark.stages.base.row_counts import Counts
 from figs_spark.treesum import Feature
+from figs_spark.treesum.nodes import CODE, TEXT
+
+NEARLY_UNIQUE = 0.9  # distinct values per row, above which a text looks like an identifier
+MANY_ROWS = 100  # enough of them to say so
+
+log = logging.getLogger("figs_spark")
 
 
-def with_categories(
-    dataset: DataFrame, inputs: Inputs, total: Counts, max_bins: int
-) -> tuple[Feature, ...]:
-    """The features; text columns with all their categories, in alphabetical order."""
-    text = [j for j, is_text in enumerate(inputs.is_text) if is_text]
-    if not text:
-        return inputs.features
-    for j in text:
-        if total[f"categories_{j}"] > 2 * max_bins:
-            name = inputs.features[j].name
-            count = dataset.select(F.count_distinct(column(name))).collect()[0][0]
-            raise TooManyCategories(name, count, max_bins)
-    sets = dataset.select(*(F.collect_set(column(inputs.features[j].name)) for j in text))
+@dataclass(frozen=True)
+class Counted:
+    """The values of a column: the categories, most frequent first, and how many are left out."""
+
+    categories: tuple[str, ...]
+    others: int
+    rows: int  # in which the column is not missing
+
+    @property
+    def distinct(self) -> int:
+        return len(self.categories) + self.others
+
+
+def count_categories(
+    frame: DataFrame, values: Mapping[int, Column], least: int, most: int
+) -> dict[int, Counted]:
+    """The values of some columns, given as text: those that `least` rows have are categories.
+
+    With the one for all others there are at most `most` categories.
+    """
+    if not values:
+        return {}
+    cells = [F.struct(F.lit(j).alias("feature"), v.alias("value")) for j, v in values.items()]
+    every = frame.select(F.explode(F.array(*cells)).alias("cell")).select("cell.*")
+    counted = every.where(F.col("value").isNotNull()).groupBy("feature", "value")
+    counts = counted.agg(F.count(F.lit(1)).alias("rows"), F.lit(1).alias("values"))
+    frequent = _merged(counts, F.col("rows") >= least)
+    by_rows = [F.col("value").isNull(), F.desc("rows"), F.col("value")]
+    rank = F.row_number().over(Window.partitionBy("feature").orderBy(*by_rows))
+    kept = _merged(frequent.withColumn("rank", rank), F.col("rank") <= most)
+    found: dict[int, list[Any]] = {j: [] for j in values}
+    for row in kept.collect():
+        found[row["feature"]].append(row)
+    return {j: _counted(rows, most) for j, rows in found.items()}
+
+
+def _merged(counts: DataFrame, kept: Column) -> DataFrame:
+    """The counts by value, those of the values that are not kept as one row with a null."""
+    value = F.when(kept, F.col("value")).alias("value")
+    sums = [F.sum(name).alias(name) for name in ("rows", "values")]
+    return counts.select("feature", value, "rows", "values").groupBy("feature", "value").agg(*sums)
+
+
+def _counted(rows: list[Any], most: int) -> Counted:
+    named = sorted((-row["rows"], row["value"]) for row in rows if row["value"] is not None)
+    others = sum(row["values"] for row in rows if row["value"] is None)
+    if others and len(named) == most:
+        named, others = named[:-1], others + 1
+    total = sum(row["rows"] for row in rows)
+    return Counted(tuple(value for _, value in named), others, total)
+
+
+def with_categories(frame: DataFrame, inputs: Inputs, stage: Any) -> tuple[Feature, ...]:
+    """The features; text and codes with their categories in alphabetical or numeric order."""
+    values = {
+        j: _as_text(inputs, j) for j, f in enumerate(inputs.features) if f.kind in (TEXT, CODE)
+    }
+    least, most = stage.getOrDefault("minCategoryCount"), stage.getOrDefault("maxBins")
     features = list(inputs.features)
-    for j, categories in zip(text, sets.collect()[0], strict=True):
-        if len(categories) > max_bins:
-            raise TooManyCategories(features[j].name, len(categories), max_bins)
-        features[j] = replace(features[j], categories=tuple(sorted(categories)) or ("",))
+    for j, counted in count_categories(frame, values, least, most).items():
+        features[j] = _with_categories(features[j], counted)
     return tuple(features)
+
+
+def _as_text(inputs: Inputs, j: int) -> Column:
+    """A feature as text; null if it is missing."""
+    name = inputs.features[j].name
+    if inputs.features[j].kind == TEXT:
+        return column(name)
+    return code_text(column(name) if inputs.packed is None else inputs.packed[j])
+
+
+def code_text(cell: Column) -> Column:
+    """A number that stands for a category as text, null for NaN; -0.0 is 0.0."""
+    number = cell.cast("double")
+    return F.when(~F.isnan(number), (number + F.lit(0.0)).cast("string"))
+
+
+def _with_categories(feature: Feature, counted: Counted) -> Feature:
+    if feature.kind == TEXT:
+        _warn_of_identifier(feature.name, counted)
+        categories = tuple(sorted(counted.categories))
+        return replace(feature, categories=categories, others=counted.others)
+    codes = tuple(sorted(map(float, counted.categories)))
+    labels = None
+    if feature.labels is not None:  # numbered from 0
+        known = dict(enumerate(feature.labels))
+        labels = tuple(known.get(c, str(c)) for c in codes)  # type: ignore[call-overload]
+    return replace(feature, categories=codes, labels=labels, others=counted.others)
+
+
+def _warn_of_identifier(name: str, counted: Counted) -> None:
+    if counted.rows > MANY_ROWS and counted.distinct > NEARLY_UNIQUE * counted.rows:
+        log.warning(
+            "Column '%s' (featuresCols) has %d different values in %d rows: it looks like an "
+            "identifier. Leave it out.",
+            name,
+            counted.distinct,
+            counted.rows,
+        )

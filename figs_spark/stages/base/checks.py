@@ -56,11 +56,11 @@ def check(dataset: DataFrame, stage: Any, classification: bool, **extra: Column)
     total = total_counts(counts)
     check_rows(total, stage, inputs)
     classes = check_classes(counts, total, stage, dataset) if classification else 0
-    features = with_categories(dataset, inputs, total, stage.getOrDefault("maxBins"))
     weight = columns.weight
     if classes and (factors := class_factors(counts, stage, classes)):
         weight = times_factors(factors, columns.label, weight)
     frame = dataset if weight is None else dataset.where(weight > 0)
+    features = with_categories(frame, inputs, stage)
     selected = {"x": training_column(inputs, features), "y": columns.label}
     if weight is not None:
         selected["w"] = weight

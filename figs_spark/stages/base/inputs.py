@@ -23,6 +23,7 @@ from pyspark.sql.types import (
 
 from figs_spark.dataframes.columns import check_collations, column, field, folding, listed, quoted
 from figs_spark.treesum import Feature
+from figs_spark.treesum.nodes import TEXT, Category
 
 RESERVED = "figs_spark_"  # begins the names of columns that training adds for a while
 OUTPUT_PARAMS = (
@@ -38,13 +39,11 @@ OUTPUT_PARAMS = (
 class Inputs:
     """The features of a DataFrame: scalar columns, or one column that holds them all.
 
-    The categories of a feature are None if it is numeric, () if its numbers are categories, and
-    (False, True) if it is boolean. They are () with `is_text` for text, whose categories are yet to
-    be read.
+    The categories of a feature are None if it is numeric, and (False, True) if it is boolean. They
+    are () for text and for numbers that are categories: these are yet to be read.
     """
 
     features: tuple[Feature, ...]
-    is_text: tuple[bool, ...]
     packed: Column | None  # array<double> with all features, if one column holds them
     names: tuple[str, ...]  # the columns of the DataFrame that are read
 
@@ -68,7 +67,7 @@ def read_inputs(dataset: DataFrame, stage: Any) -> Inputs:
         Feature(f.name, ()) if f.name in categorical and f.categories is None else f
         for f in inputs.features
     )
-    return Inputs(features, inputs.is_text, inputs.packed, inputs.names)
+    return Inputs(features, inputs.packed, inputs.names)
 
 
 def _from_columns(dataset: DataFrame, names: Sequence[str]) -> Inputs:
@@ -93,17 +92,16 @@ def _from_columns(dataset: DataFrame, names: Sequence[str]) -> Inputs:
             f"out."
         )
     return Inputs(
-        features=tuple(Feature(f.name, _categories(f.dataType)) for f in fields),
-        is_text=tuple(isinstance(f.dataType, StringType) for f in fields),
+        features=tuple(_feature(f.name, f.dataType) for f in fields),
         packed=None,
         names=tuple(f.name for f in fields),
     )
 
 
-def _categories(kind: DataType) -> tuple[bool, ...] | tuple[()] | None:
+def _feature(name: str, kind: DataType) -> Feature:
     if isinstance(kind, BooleanType):
-        return (False, True)
-    return () if isinstance(kind, StringType) else None
+        return Feature(name, (False, True))
+    return Feature(name, (), kind=TEXT) if isinstance(kind, StringType) else Feature(name)
 
 
 def _from_one_column(dataset: DataFrame, name: str) -> Inputs:
@@ -114,7 +112,7 @@ def _from_one_column(dataset: DataFrame, name: str) -> Inputs:
         size = dataset.where(column(name).isNotNull()).select(F.size(packed)).first()
         length = 0 if size is None else int(size[0])
         features = tuple(Feature(f"{name}[{j}]") for j in range(length))
-    return Inputs(features, (False,) * len(features), packed, (name,))
+    return Inputs(features, packed, (name,))
 
 
 def packed_column(source: StructField, param: str = "featuresCol") -> Column:
@@ -156,24 +154,30 @@ def _from_metadata(source: StructField) -> tuple[Feature, ...] | None:
 
 
 def training_column(inputs: Inputs, features: Sequence[Feature]) -> Column:
-    """All features as array<double>; text and booleans as positions in their categories."""
+    """All features as array<double>, see `as_numbers`."""
     if inputs.packed is not None:
         return inputs.packed
-    if any(inputs.is_text):
+    if any(feature.kind == TEXT for feature in features):
         return as_numbers(features, [column(feature.name) for feature in features])
     cells = (f"cast({quoted(feature.name)} as double)" for feature in features)
     return F.expr(f"array({', '.join(cells)})")  # thousands of Columns would take half a minute
 
 
 def as_numbers(features: Sequence[Feature], cells: Sequence[Column]) -> Column:
-    """Cells as array<double>; text and booleans as positions in their categories."""
+    """Cells as array<double>; text and booleans as positions in their categories, text that is
+    none of these as -1."""
     numbers = []
     for feature, cell in zip(features, cells, strict=True):
-        if feature.categories and isinstance(feature.categories[0], str):
-            categories = F.array(*[F.lit(category) for category in feature.categories])
-            cell = F.call_function("array_position", categories, cell) - 1
+        if feature.kind == TEXT:
+            cell = _position(cell, feature.categories or ())
         numbers.append(cell.cast("double"))
     return F.array(*numbers)
+
+
+def _position(cell: Column, categories: Sequence[Category]) -> Column:
+    if not categories:
+        return F.when(cell.isNotNull(), -1)
+    return F.call_function("array_position", F.array(*map(F.lit, categories)), cell) - 1
 
 
 def with_scoring_array(dataset: DataFrame, name: str, length: int, new: str) -> DataFrame:
@@ -242,9 +246,6 @@ def check_reserved(dataset: DataFrame) -> None:
 
 
 def _type_of(feature: Feature) -> type[DataType]:
-    if feature.categories:
-        if isinstance(feature.categories[0], bool):
-            return BooleanType
-        if isinstance(feature.categories[0], str):
-            return StringType
-    return NumericType
+    if feature.holds_numbers:
+        return NumericType
+    return StringType if feature.kind == TEXT else BooleanType

@@ -108,7 +108,7 @@ class FittedModel(DeclaredParams, Persistent, Exporting, Model):
         """One row per leaf: tree, leaf, path as text, value, rows, weight."""
 
     @abstractmethod
-    def _drawing(self, width: float) -> Drawing:
+    def _drawing(self, width: float, small_cell: int | None = None) -> Drawing:
         """The picture; trees that do not fit into one row of this width fill several rows."""
 
     def _details(self, features: Sequence[Column]) -> dict[str, Column]:
@@ -188,11 +188,19 @@ class FittedModel(DeclaredParams, Persistent, Exporting, Model):
     # Text and picture
 
     @abstractmethod
-    def _text(self) -> str:
+    def _text(self, small_cell: int | None = None) -> str:
         """What `print(model)` shows before the fingerprint."""
 
     def __str__(self) -> str:
-        return f"{visible(self._text())}\n\nFingerprint {short(self.fingerprint)}"
+        return self.toText()
+
+    def toText(self, smallCell: int | None = None) -> str:
+        """What `print(model)` shows; counts of rows below `smallCell` are hidden.
+
+        They show as "<11", inner nodes then show no count, and if a single leaf is hidden, so is
+        the next smallest.
+        """
+        return f"{visible(self._text(smallCell))}\n\nFingerprint {short(self.fingerprint)}"
 
     @property
     def toDebugString(self) -> str:
@@ -207,21 +215,22 @@ class FittedModel(DeclaredParams, Persistent, Exporting, Model):
         """
         return to_axes(self._drawing(width), ax)
 
-    def toSVG(self, width: float = WIDTH) -> str:
-        """The picture as SVG text, for a file or a page."""
-        return to_svg(self._drawing(width))
+    def toSVG(self, width: float = WIDTH, smallCell: int | None = None) -> str:
+        """The picture as SVG text, for a file or a page; `smallCell` as in `toText`."""
+        return to_svg(self._drawing(width, smallCell))
 
     def _repr_html_(self) -> str:
         """The picture in a notebook."""
         return to_html(self._drawing(WIDTH))
 
-    def _labels(self) -> Labels:
+    def _labels(self, small_cell: int | None = None) -> Labels:
         names = self._output_names()
         return Labels(
             subject=self._subject(),
             outcome=self._outcome(),
             percent=self._classes > 0,
             outputs=tuple(names) if names else ("",),
+            small_cell=small_cell,
         )
 
     def _subject(self) -> str:

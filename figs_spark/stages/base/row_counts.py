@@ -62,12 +62,11 @@ def count_rows(
 def total_counts(counts: Sequence[Counts]) -> Counts:
     """The counts of all classes together.
 
-    The largest number of categories in a class is a lower bound of the number in all. The lowest
-    id is counted as the highest of its inverse, so that it is a maximum, too.
+    The lowest id is counted as the highest of its inverse, so that it is a maximum, too.
     """
     if not counts:
         return {"rows": 0}
-    maxima = ("partitions", "categories_", "ids_")
+    maxima = ("partitions", "ids_")
     return {
         name: (max if name.startswith(maxima) else sum)(part[name] or 0 for part in counts)
         for name in counts[0]
@@ -107,9 +106,6 @@ def _input_counts(inputs: Inputs) -> dict[str, Column]:
         counts["missing_features"] = _count(missing)
         other_length = F.size(inputs.packed) != len(inputs.features)
         counts["other_length"] = _count(~missing & other_length)
-    for j, is_text in enumerate(inputs.is_text):
-        if is_text:
-            counts[f"categories_{j}"] = F.approx_count_distinct(column(inputs.features[j].name))
     return counts
 
 

@@ -31,6 +31,7 @@ from figs_spark.stages.gfigs.params import (
 from figs_spark.stages.gfigs.weights import Prepared, prepare, weighted_table
 from figs_spark.stages.params.declared import with_signature
 from figs_spark.treesum import TreeSum
+from figs_spark.treesum.nodes import only_named
 
 Grown = dict[Group, tuple[TreeSum, float]]  # the largest model, and the effective sample size
 
@@ -66,10 +67,12 @@ class GFIGSEstimator(NestedSizes):
     def _model(self, prepared: Prepared, grown: Grown) -> GroupedModel:
         model: GroupedModel = self._copyValues(self._model_class())
         model._resetUid(self.uid)
+        sums = []
         for group, (largest, effective) in grown.items():
             size = self._size_of(group)
-            model._sums[group] = largest if size is None else largest.truncate(size)
+            sums.append(largest if size is None else largest.truncate(size))
             model._effective[group] = effective
+        model._sums = dict(zip(grown, only_named(sums), strict=True))
         model._classes = prepared.checked.table.target.classes
         model._class_names = prepared.checked.class_names
         model._membership = prepared.membership

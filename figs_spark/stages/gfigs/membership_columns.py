@@ -3,7 +3,8 @@
 A missing value is information about the group too, so it has a slot of its own. A number has a slot
 with its value (the mean if it is missing) and, if some training rows lack it, a slot that says
 whether it is missing; a boolean is the number 0 or 1. Text has a slot for each category and one for
-missing; a category that no training row had is 0 in all of them. Spark alone builds the vector.
+missing. A value that is no category, because few training rows had it (`minCategoryCount`) or none,
+or because it is beyond the most frequent, is 0 in all of them. Spark alone builds the vector.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, DataType, NumericType, StringType
 
 from figs_spark.dataframes.columns import field, listed
+from figs_spark.stages.base.categories import code_text, count_categories
 from figs_spark.stages.base.inputs import Inputs
 from figs_spark.stages.gfigs.groups import Group
+from figs_spark.treesum.nodes import CODE, NUMBER, TEXT
 from figs_spark.treesum.strict_json import Entry
 
-MAX_CATEGORIES = 255
-NUMBER, CODE, TEXT = "number", "code", "text"  # a code is a number that stands for a category
+MAX_CATEGORIES = 255  # with the one for all other values
 
 log = logging.getLogger("figs_spark")
 
@@ -61,9 +63,10 @@ class MembershipColumn:
         """The cell as double or text; null if it is missing."""
         if self.kind == TEXT:
             return cell
+        if self.kind == CODE:
+            return code_text(cell)
         number = cell.cast("double")
-        not_nan = F.when(~F.isnan(number), number)
-        return not_nan if self.kind == NUMBER else not_nan.cast("string")
+        return F.when(~F.isnan(number), number)
 
 
 def membership_columns(
@@ -95,9 +98,9 @@ def membership_columns(
 def _features(dataset: DataFrame, inputs: Inputs) -> list[MembershipColumn]:
     """The features as membership columns."""
     if inputs.packed is None:
-        return [_from_schema(dataset, f.name, f.categories == ()) for f in inputs.features]
+        return [_from_schema(dataset, f.name, f.kind == CODE) for f in inputs.features]
     return [
-        MembershipColumn(f.name, CODE if f.categories == () else NUMBER, j)
+        MembershipColumn(f.name, CODE if f.kind == CODE else NUMBER, j)
         for j, f in enumerate(inputs.features)
     ]
 
@@ -156,8 +159,6 @@ def statistics(columns: Sequence[MembershipColumn], cells: Sequence[Column]) -> 
                 F.max(value).alias(f"high_{k}"),
                 F.sum(value).alias(f"sum_{k}"),
             ]
-        else:
-            aggregates.append(F.approx_count_distinct(value).alias(f"categories_{k}"))
     return aggregates
 
 
@@ -166,10 +167,15 @@ def with_slots(
     columns: Sequence[MembershipColumn],
     cells: Sequence[Column],
     groups: Sequence[Row],
+    least: int,
 ) -> tuple[MembershipColumn, ...]:
-    """The columns with their slots, from the statistics; a warning if one defines the group."""
+    """The columns with their slots, from the statistics; a warning if one defines the group.
+
+    A category is what at least `least` rows have.
+    """
     rows = sum(row["rows"] for row in groups)
-    sets = _category_sets(frame, columns, cells, groups)
+    columns = _with_categories(frame, columns, cells, least)
+    present = _present(frame, columns, cells)
     complete = []
     for k, column in enumerate(columns):
         missing = sum(row[f"missing_{k}"] for row in groups)
@@ -179,12 +185,17 @@ def with_slots(
             spans = [None if row[f"low_{k}"] is None else _span(row, k) for row in groups]
             apart = _apart(spans, groups, k, lambda a, b: a[1] < b[0] or b[1] < a[0])
         else:
-            by_group = [sets[row["g"]].get(k, set()) for row in groups]
-            column = replace(column, categories=tuple(sorted(set().union(*by_group))))
-            apart = _apart([s or None for s in by_group], groups, k, lambda a, b: not a & b)
+            by_group = [present[row["g"]][k] or None for row in groups]
+            apart = _apart(by_group, groups, k, lambda a, b: not a & b)
         if apart:
             _warn(column, apart)
         complete.append(column)
+    if not any(column.slots for column in complete):
+        raise ValueError(
+            f"The {len(complete)} membership features {listed([c.name for c in complete])} have no "
+            f"value that {least} rows share (minCategoryCount). Name others in "
+            f"membershipFeaturesCols."
+        )
     return tuple(complete)
 
 
@@ -200,35 +211,35 @@ def _mean(
     return sum(row[f"sum_{k}"] or 0.0 for row in groups) / max(1, rows - missing)
 
 
-def _category_sets(
-    frame: DataFrame,
-    columns: Sequence[MembershipColumn],
-    cells: Sequence[Column],
-    groups: Sequence[Row],
-) -> dict[Group, dict[int, set[str]]]:
-    """The categories of each group, by the number of the column."""
+def _with_categories(
+    frame: DataFrame, columns: Sequence[MembershipColumn], cells: Sequence[Column], least: int
+) -> list[MembershipColumn]:
+    """The columns of text and codes with their categories."""
+    complete = list(columns)
+    values = {k: c.value(cells[k]) for k, c in enumerate(columns) if c.kind != NUMBER}
+    for k, counted in count_categories(frame, values, least, MAX_CATEGORIES).items():
+        complete[k] = replace(columns[k], categories=tuple(sorted(counted.categories)))
+    return complete
+
+
+def _present(
+    frame: DataFrame, columns: Sequence[MembershipColumn], cells: Sequence[Column]
+) -> dict[Group, dict[int, set[int]]]:
+    """The categories that each group has, by the number of the column: their places, from 1 on,
+    and 0 for other values."""
     text = [k for k, column in enumerate(columns) if column.kind != NUMBER]
     if not text:
         return {}
-    for k in text:
-        most = max(row[f"categories_{k}"] for row in groups)
-        if most > 2 * MAX_CATEGORIES:
-            _refuse(columns[k], f"about {most}")
-    sets = [F.collect_set(columns[k].value(cells[k])).alias(str(k)) for k in text]
+    sets = [F.collect_set(_place(columns[k], cells[k])).alias(str(k)) for k in text]
     rows = frame.groupBy("g").agg(*sets).collect()
-    by_group = {row["g"]: {k: set(row[str(k)]) for k in text} for row in rows}
-    for k in text:
-        count = len(set().union(*(of_group[k] for of_group in by_group.values())))
-        if count > MAX_CATEGORIES:
-            _refuse(columns[k], str(count))
-    return by_group
+    return {row["g"]: {k: set(row[str(k)]) for k in text} for row in rows}
 
 
-def _refuse(column: MembershipColumn, count: str) -> None:
-    raise ValueError(
-        f"Column '{column.name}' (membershipFeaturesCols) has {count} categories, and at most "
-        f"{MAX_CATEGORIES} are allowed. Merge some, or put it in membershipExcludeCols."
-    )
+def _place(column: MembershipColumn, cell: Column) -> Column:
+    value = column.value(cell)
+    if not column.categories:
+        return F.when(value.isNotNull(), 0)
+    return F.call_function("array_position", F.array(*map(F.lit, column.categories)), value)
 
 
 def _span(row: Row, k: int) -> tuple[float, float]:

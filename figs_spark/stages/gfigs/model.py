@@ -33,6 +33,7 @@ from figs_spark.stages.gfigs.params import CLASSIFICATION, MIXTURE, POOLED, REGR
 from figs_spark.treesum import Feature, TreeSum
 from figs_spark.treesum.adjustments import Adjustment
 from figs_spark.treesum.contents import read_groups
+from figs_spark.treesum.nodes import only_named
 from figs_spark.treesum.serialization import to_dict
 from figs_spark.treesum.text import describe_each, rules
 
@@ -94,15 +95,17 @@ class GroupedModel(FittedModel):
         for group in sizes:
             self._check_group(group)
         smaller = self.copy()
-        smaller._sums = {
-            group: tree_sum.truncate(sizes[group]) if group in sizes else tree_sum
+        sums = [
+            tree_sum.truncate(sizes[group]) if group in sizes else tree_sum
             for group, tree_sum in self._sums.items()
-        }
+        ]
+        smaller._sums = dict(zip(self._sums, only_named(sums), strict=True))
         return smaller
 
     def _with_sums(self, change: Adjustment) -> Self:
         changed = self.copy()
-        changed._sums = {group: change(tree_sum) for group, tree_sum in self._sums.items()}
+        sums = only_named([change(tree_sum) for tree_sum in self._sums.values()])
+        changed._sums = dict(zip(self._sums, sums, strict=True))
         return changed
 
     def _model_of(self, k: int, group: Group) -> FIGSModel:
@@ -131,13 +134,13 @@ class GroupedModel(FittedModel):
             for group, size in self._effective.items()
         }
 
-    def _text(self) -> str:
+    def _text(self, small_cell: int | None = None) -> str:
         name, weighting = (self.getOrDefault(p) for p in ("groupCol", "weighting"))
         title = f"{type(self).__name__}: {len(self.groups)} groups of {name}, {weighting} weights"
         if weighting == POOLED:
             title = f"{type(self).__name__}: one model for {len(self.groups)} groups of {name}"
         parts = self._parts_by_heading()
-        return describe_each(parts, title, self._outcome(), self._output_names())
+        return describe_each(parts, title, self._outcome(), self._output_names(), small_cell)
 
     def rules(self) -> pd.DataFrame:
         """One row per leaf: group, tree, leaf, path as text, value, rows, weight."""
@@ -148,12 +151,12 @@ class GroupedModel(FittedModel):
             part.insert(0, "group", pd.Series([group] * len(part), dtype=object))
         return pd.concat(parts, ignore_index=True)
 
-    def _drawings(self, width: float) -> list[Drawing]:
-        parts = self._parts_by_heading().items()
-        return [draw_model(tree_sum, self._labels(), width, heading) for heading, tree_sum in parts]
+    def _drawings(self, width: float, small_cell: int | None = None) -> list[Drawing]:
+        parts, labels = self._parts_by_heading().items(), self._labels(small_cell)
+        return [draw_model(tree_sum, labels, width, heading) for heading, tree_sum in parts]
 
-    def _drawing(self, width: float) -> Drawing:
-        return stacked(self._subject(), self._drawings(width))
+    def _drawing(self, width: float, small_cell: int | None = None) -> Drawing:
+        return stacked(self._subject(), self._drawings(width, small_cell))
 
     def _repr_html_(self) -> str:
         """In a notebook: one picture for each group."""

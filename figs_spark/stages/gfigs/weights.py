@@ -82,7 +82,8 @@ def prepare(
         return Prepared(checked, frame, groups, membership)
     if not columns:
         return Prepared(checked, frame, groups, None)
-    return _estimate(stage, checked, frame, with_slots(frame, columns, cells, rows), cells, rows)
+    columns = with_slots(frame, columns, cells, rows, get("minCategoryCount"))
+    return _estimate(stage, checked, frame, columns, cells, rows)
 
 
 def _estimated_from(

@@ -81,6 +81,12 @@ MAX_SPLITS = Declared(
 MAX_TREES = Declared("maxTrees", None, integer(1), "trees; 1 grows CART; None: no limit")
 MAX_DEPTH = Declared("maxDepth", None, integer(1), "depth of a tree; None: no limit")
 MAX_BINS = Declared("maxBins", 255, integer(2, 255), "bins per feature, without the missing one")
+MIN_CATEGORY_COUNT = Declared(
+    "minCategoryCount",
+    10,
+    integer(1),
+    "text and codes: values that fewer rows have are not named but count as 'other'; 1: name all",
+)
 MIN_INSTANCES = Declared("minInstancesPerNode", 1, integer(1), "smallest number of rows in a leaf")
 MIN_WEIGHT = Declared(
     "minWeightFractionPerNode",
@@ -144,6 +150,7 @@ GROWING = (
     MAX_TREES,
     MAX_DEPTH,
     MAX_BINS,
+    MIN_CATEGORY_COUNT,
     MIN_INSTANCES,
     MIN_WEIGHT,
     MIN_DECREASE,
