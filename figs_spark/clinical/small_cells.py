@@ -39,8 +39,8 @@ def safe_line(line: Mapping[str, Any], least: int) -> Line:
             safe["positives"] = shown(positives, True, least)
     covered = False
     for cells, rates in ((POSITIVES, OF_POSITIVES), (NEGATIVES, OF_NEGATIVES)):
-        counts = [line[name] for name in cells if name in line]
-        if not any(hidden(counts, least)):
+        of_class = [line[name] for name in cells if name in line]
+        if not any(hidden(of_class, least)):
             continue
         covered = True
         safe |= {name: shown(line[name], True, least) for name in cells}

@@ -32,7 +32,7 @@ def test_the_folder(evaluated: Path) -> None:
         "report.json",
     }
     assert all((evaluated / name).read_bytes().startswith(b"\x89PNG") for name in pictures)
-    assert set(json.loads((evaluated / "report.json").read_text())) == set(tables)
+    assert set(json.loads((evaluated / "report.json").read_text())) == {*tables, "fingerprint"}
     assert "## Operating points" in (evaluated / "report.md").read_text()
 
 

@@ -110,8 +110,8 @@ def test_jobs(
 ) -> None:
     table, written = tmp_path / "patients", tmp_path / "written"
     patients.write.parquet(str(table))
-    options = ("--input", table, "--label", "died", "--privacy", "strict", "--split.fractions")
-    options = (*options, "0.5", "0.25", "0.25")
+    shares = ("--split.fractions", "0.5", "0.25", "0.25")
+    options = ("--input", table, "--label", "died", "--privacy", "strict", *shares)
     grouping = ("--model.groupCol", "sex", "--model.membershipFeaturesCols", "[referrer, name]")
     with caplog.at_level(logging.INFO, "figs_spark"):
         for kind, more in {"figs": (), "gfigs": grouping}.items():

@@ -21,7 +21,7 @@ from figs_spark.exports.targets import Sql, export
 from tests.support.instruments import FINGERPRINT, KINDS, random_instrument
 
 MODEL = random_instrument(Random(1), kind="sum", classes=2)
-LOCAL = [("model.py", {}), ("model.onnx", {})]
+LOCAL: list[tuple[str, Any]] = [("model.py", {}), ("model.onnx", {})]
 LOCAL += [("model.sql", {"sql": Sql.asked(MODEL, dialect)}) for dialect in ("duckdb", "sqlite")]
 
 
