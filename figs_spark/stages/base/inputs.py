@@ -25,7 +25,7 @@ from figs_spark.dataframes.columns import check_collations, column, field, foldi
 from figs_spark.treesum import Feature
 from figs_spark.treesum.nodes import TEXT, Category
 
-RESERVED = "figs_spark_"  # begins the names of columns that training adds for a while
+RESERVED = ("figs_spark_partition", "figs_spark_membership_")  # begin names that training adds
 OUTPUT_PARAMS = (
     "predictionCol",
     "probabilityCol",
@@ -240,8 +240,8 @@ def check_reserved(dataset: DataFrame) -> None:
     clashes = [name for name in dataset.columns if fold(name).startswith(RESERVED)]
     if clashes:
         raise ValueError(
-            f"{len(clashes)} columns have names that begin with '{RESERVED}', which training uses "
-            f"itself: {listed(clashes)}. Rename or drop them."
+            f"{len(clashes)} columns have a name that training uses itself: {listed(clashes)}. "
+            f"Rename or drop them."
         )
 
 
