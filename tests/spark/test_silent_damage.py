@@ -84,9 +84,8 @@ def test_a_feature_is_found_in_another_case(rows: DataFrame) -> None:
 
 def test_a_column_with_an_internal_name_is_named(rows: DataFrame) -> None:
     table = rows.drop("Prediction").withColumn("Figs_Spark_Partition", F.lit(0))
-    with pytest.raises(
-        ValueError, match="1 columns have a name that training uses itself: 'Figs_Spark_Partition'"
-    ):
+    message = "1 columns have a name that training uses itself: 'Figs_Spark_Partition'"
+    with pytest.raises(ValueError, match=message):
         FIGSRegressor(featuresCols=["age"], labelCol="days").fit(table)
 
 
