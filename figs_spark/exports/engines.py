@@ -25,6 +25,7 @@ from figs_spark.exports.instrument import Instrument, Patient
 from figs_spark.exports.onnx_model import missing_text
 from figs_spark.exports.pmml import probability_names, score_names
 from figs_spark.treesum import Feature
+from figs_spark.treesum.nodes import TEXT
 
 Rows = list[list[Any]]
 SqlRunner = Callable[[str, "TableSpec", Sequence[Patient]], Rows]
@@ -166,9 +167,9 @@ def run_sqlite(sql: str, table: TableSpec, patients: Sequence[Patient]) -> Rows:
 
 
 def _type(dialect: Dialect, feature: Feature) -> str:
-    if feature.holds_numbers or not feature.categories:
+    if feature.holds_numbers:
         return dialect.types[0]
-    return dialect.types[2] if isinstance(feature.categories[0], bool) else dialect.types[1]
+    return dialect.types[1] if feature.kind == TEXT else dialect.types[2]
 
 
 # Python
@@ -255,8 +256,7 @@ def onnx_inputs(model: Instrument, patients: Sequence[Patient]) -> dict[str, Any
 
     found = {}
     for name, feature in model.inputs.items():
-        text = bool(feature.categories) and isinstance((feature.categories or ("",))[0], str)
-        found[name] = column([p.get(name) for p in patients], text)
+        found[name] = column([p.get(name) for p in patients], feature.kind == TEXT)
     if not found:
         found["rows"] = np.zeros((len(patients), 1))
     if model.group_column is not None:

@@ -18,7 +18,7 @@ import numpy as np
 
 from figs_spark.exports.instrument import Instrument
 from figs_spark.treesum import Feature, Node, Split
-from figs_spark.treesum.nodes import add_in_runs
+from figs_spark.treesum.nodes import CODE, TEXT, add_in_runs
 
 OPSET, ML_OPSET, IR_VERSION = 18, 5, 10
 LESS_OR_EQUAL, MEMBER = 0, 6  # modes of a node
@@ -203,7 +203,7 @@ def _table(model: Instrument, graph: _Graph) -> _Value:
 
 def _is_coded(feature: Feature) -> bool:
     """Whether trees see the place of a category: text, and numbers that are codes."""
-    return bool(feature.categories) and not isinstance((feature.categories or ("",))[0], bool)
+    return feature.kind == TEXT or (feature.kind == CODE and bool(feature.categories))
 
 
 def _encoded(graph: _Graph, column: str, known: Sequence[Any], missing: str) -> _Value:
@@ -211,7 +211,7 @@ def _encoded(graph: _Graph, column: str, known: Sequence[Any], missing: str) -> 
     proto, count = graph.onnx.TensorProto, len(known) + 1
     make, places = graph.onnx.helper.make_tensor, [*map(float, range(count - 1)), math.nan]
     keys: list[Any]
-    if isinstance(known[0], str):
+    if not known or isinstance(known[0], str):
         kind, keys = proto.STRING, [str(text).encode() for text in (*known, missing)]
     else:
         kind, keys = proto.DOUBLE, [*known, math.nan]

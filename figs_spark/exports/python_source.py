@@ -122,9 +122,7 @@ def _constants(model: Instrument, proof: str) -> str:
 
 
 def _kind(feature: Feature) -> str:
-    if feature.holds_numbers or not feature.categories:
-        return "number"
-    return "boolean" if isinstance(feature.categories[0], bool) else "text"
+    return "number" if feature.holds_numbers else feature.kind
 
 
 def _predict(model: Instrument) -> str:

@@ -17,6 +17,7 @@ from figs_spark.exports.sql import (
 )
 from figs_spark.exports.texts import Text
 from figs_spark.treesum import Feature
+from figs_spark.treesum.nodes import TEXT
 
 MOST_COLUMNS = 1_600  # PostgreSQL takes no more in one SELECT
 DIALECTS_WITH_FUNCTIONS = ("databricks", "spark", "postgres", "tsql", "snowflake", "bigquery")
@@ -149,9 +150,9 @@ def _parameters(model: Instrument, dialect: Dialect) -> dict[str, tuple[str, str
 
 
 def _type(feature: Feature, dialect: Dialect) -> str:
-    if feature.holds_numbers or not feature.categories:
+    if feature.holds_numbers:
         return dialect.types[0]
-    return dialect.types[2] if isinstance(feature.categories[0], bool) else dialect.types[1]
+    return dialect.types[1] if feature.kind == TEXT else dialect.types[2]
 
 
 def _tag(body: str) -> str:

@@ -21,6 +21,7 @@ from figs_spark.stages.base.exporting import Exporting
 from figs_spark.stages.base.model import FittedModel
 from figs_spark.stages.base.rows import by_name
 from figs_spark.treesum import Feature, Node, Split, TreeSum
+from figs_spark.treesum.nodes import only_named
 
 KEEP = "keep"
 
@@ -171,7 +172,7 @@ def in_raw_columns(model: Instrument, sources: Sequence[Source]) -> Instrument:
 
     family = replace(
         model.family,
-        sums=tuple(rewritten(one) for one in model.sums),
+        sums=tuple(only_named([rewritten(one) for one in model.sums])),
         notes=(*model.family.notes, *_notes(sources)),
     )
     return replace(model, family=family, columns=tuple(columns))
