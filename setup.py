@@ -13,7 +13,7 @@ if VERSION is None:
 
 # Lower bounds are the versions that have what is used here: pandas and pyarrow those that PySpark 4
 # itself asks for, numba and numpy the first for Python 3.11, of tools the options they are called
-# with. The unit tests pass with the bounds of RUNTIME.
+# with.
 RUNTIME = [
     "pyspark>=3.5",
     "numpy>=1.23.2",
