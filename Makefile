@@ -21,7 +21,7 @@ CLIENTS := .venv-databricks-16.1
 .DELETE_ON_ERROR:
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 20
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 24
 
 demo: $(VENV)/.run ## train a model on a generated trauma registry, print it, save it to build/demo
 	@$(WITH_JAVA) $(BIN)/spark-submit jobs/train.py --output build/demo --overwrite
