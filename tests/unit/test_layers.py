@@ -55,7 +55,10 @@ def test_a_layer_imports_none_above_it(layer: str) -> None:
 WITHOUT_SPARK = [
     *(f"treesum/{name}" for name in ("__init__", "adjustments", "nodes", "cases", "text")),
     *(f"treesum/{name}" for name in ("explanation", "prediction", "reading", "serialization")),
-    *(f"treesum/{name}" for name in ("contents", "fingerprint", "strict_json", "visible")),
+    *(
+        f"treesum/{name}"
+        for name in ("contents", "fingerprint", "small_cells", "strict_json", "visible")
+    ),
     "clinical/curves",
     "engine/bins",
     "engine/blocks",
