@@ -175,8 +175,8 @@ class _HasIdCol:
     idCol: Param[str | None]
 
     def setIdCol(self, value: str | None) -> Self:
-        """Set `idCol`: column that identifies a row: the samples then do not depend on how rows
-        are partitioned."""
+        """Set `idCol`: column that identifies a row: the samples are drawn by it; not set: by
+        the content of the row."""
 
     def getIdCol(self) -> str | None:
         """The value of `idCol`, or its default."""

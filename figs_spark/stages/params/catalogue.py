@@ -138,7 +138,7 @@ ID_COL = Declared(
     "idCol",
     None,
     text,
-    "column that identifies a row: the samples then do not depend on how rows are partitioned",
+    "column that identifies a row: the samples are drawn by it; not set: by the content of the row",
 )
 
 INPUTS = (FEATURES_COL, FEATURES_COLS, CATEGORICAL_COLS)
