@@ -263,18 +263,15 @@ def test_a_fit_refuses_a_name_that_two_columns_have(data: DataFrame) -> None:
         FIGSRegressor(**REGRESSION).fit(twice)
 
 
-@pytest.mark.parametrize(
-    ("kind", "count"), [("string", 10_000), ("double", 10_000), ("string", 300)]
-)
-@pytest.mark.parametrize("mode", ["driver", "cluster"])
-def test_a_fit_refuses_too_many_categories(
-    spark: SparkSession, kind: str, count: int, mode: str
-) -> None:
+@pytest.mark.parametrize(("kind", "least"), [("string", 10), ("double", 10), ("string", 1)])
+def test_a_fit_takes_any_number_of_categories(spark: SparkSession, kind: str, least: int) -> None:
+    count = 10_000
     df = spark.range(count).select(F.col("id").cast(kind).alias("code"), F.rand(1).alias("label"))
-    estimator = FIGSRegressor(featuresCols=["code"], categoricalCols=["code"], mode=mode)
-    message = f"'code' is categorical and has {count} categories, more than maxBins = 255. Raise"
-    with pytest.raises(ValueError, match=message):
-        estimator.fit(df)
+    estimator = FIGSRegressor(featuresCols=["code"], categoricalCols=["code"], maxSplits=1)
+    model = estimator.setMinCategoryCount(least).fit(df)
+    kept = 254 if least == 1 else 0
+    assert model.treeSum.features[0].others == count - kept
+    assert model.numSplits == (least == 1)
 
 
 @pytest.mark.parametrize(

@@ -85,10 +85,16 @@ def test_bad_rows(
         classifier(**params).fit(rows)
 
 
-def test_too_many_categories(spark: SparkSession) -> None:
-    rows = grouped(spark, 300).withColumn("note", F.monotonically_increasing_id().cast("string"))
-    with pytest.raises(ValueError, match=r"'note' .* has 300 categories, and at most 255"):
+def test_rare_categories_have_no_slots(spark: SparkSession) -> None:
+    note = F.monotonically_increasing_id().cast("string")
+    rows = grouped(spark, 300).withColumn("note", note)
+    message = r"The 1 membership features 'note' have no value that 10 rows share"
+    with pytest.raises(ValueError, match=message):
         classifier(membershipFeaturesCols=["note"]).fit(rows)
+    some = F.when(F.rand(1) < 0.5, "often").otherwise(F.col("note"))
+    model = classifier(membershipFeaturesCols=["note"]).fit(rows.withColumn("note", some))
+    assert model._membership is not None
+    assert [column.slots for column in model._membership.columns] == [["note = often"]]
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def patients(spark: SparkSession) -> DataFrame:
     rows = [(*row, float((k % 4 == 1) ^ (k % 5 == 0) or k == 100)) for k, row in enumerate(rows)]
     names = "ward string, referrer string, name string, note string"
     schema = f"{names}, sex int, site int, age double, died double"
-    return spark.createDataFrame(rows, schema).repartition(2).cache()
+    return spark.createDataFrame(rows, schema).repartition(2)
 
 
 def settings(**more: Any) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 from figs_spark import FIGSClassifier, FIGSRegressor
 from figs_spark.dataframes.compat import BATCH_ROWS, arrow_batches
-from figs_spark.engine import backends, packing
+from figs_spark.engine import backends, packing, table
 from figs_spark.engine.grower import Growth
 from figs_spark.treesum import TreeSum
 from tests.support.small import assert_same_model
@@ -136,8 +136,8 @@ def test_bins_from_a_sample(
     patients: DataFrame, monkeypatch: pytest.MonkeyPatch, problem: str
 ) -> None:
     """The sample misses most values of a feature that is mostly 0, and some of the few."""
-    monkeypatch.setattr(packing, "SAMPLE_ROWS", 300)
-    monkeypatch.setattr(packing, "SMALL_ROWS", 300)
+    monkeypatch.setattr(table, "SAMPLE_ROWS", 300)
+    monkeypatch.setattr(table, "SMALL_ROWS", 300)
     expected = fitted(problem, patients, mode="driver")
     assert len(expected.splits) >= 3
     for mode, partitions in (("driver", 17), ("cluster", 3)):
@@ -165,8 +165,8 @@ def test_equal_rows_are_merged(
     )
     expected = classifier.fit(few).treeSum
     assert len(expected.splits) == 4
-    monkeypatch.setattr(packing, "SAMPLE_ROWS", sample_rows)
-    monkeypatch.setattr(packing, "SMALL_ROWS", sample_rows)
+    monkeypatch.setattr(table, "SAMPLE_ROWS", sample_rows)
+    monkeypatch.setattr(table, "SMALL_ROWS", sample_rows)
     caplog.set_level("INFO", "figs_spark")
     for mode in ("driver", "cluster"):
         caplog.clear()
@@ -269,16 +269,26 @@ def test_the_bound_on_batches_comes_back_after_fits_at_the_same_time(spark: Spar
 def test_nothing_is_left_behind_where_packing_fails(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A sample of few rows has few categories; all rows have too many."""
-    monkeypatch.setattr(packing, "SAMPLE_ROWS", 100)
-    monkeypatch.setattr(packing, "SMALL_ROWS", 100)
-    frame = spark.range(3000).select((F.col("id") % 400).alias("code"), F.rand(0).alias("label"))
+    """The source has other categories each time it is read."""
+    monkeypatch.setattr(table, "SAMPLE_ROWS", 100)
+    monkeypatch.setattr(table, "SMALL_ROWS", 100)
+
+    def coded(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        start = float(np.random.default_rng().integers(1, 1 << 40))
+        for batch in batches:
+            codes = start + np.arange(batch.num_rows) % 20
+            yield pa.RecordBatch.from_arrays(
+                [pa.array(codes), batch.column("label")], ["code", "label"]
+            )
+
+    rows = spark.range(0, 3000, 1, 2).select(F.rand(0).alias("label"))
+    frame = rows.mapInArrow(coded, "code double, label double")
     cached = spark.sparkContext._jsc.getPersistentRDDs().size()
     for directory in (None, str(tmp_path)):
         regressor = FIGSRegressor(
             featuresCols=["code"], categoricalCols=["code"], mode="cluster", workDir=directory
         )
-        with pytest.raises(ValueError, match="'code' is categorical and has 400 categories"):
+        with pytest.raises(ValueError, match=r"read again: column 'code' has \d+ more categories"):
             regressor.fit(frame)
     assert spark.sparkContext._jsc.getPersistentRDDs().size() == cached
     assert list(tmp_path.iterdir()) == []

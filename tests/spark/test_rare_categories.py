@@ -42,7 +42,7 @@ def data() -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def frame(spark: SparkSession, data: pd.DataFrame) -> DataFrame:
-    return spark.createDataFrame(data).repartition(3).cache()
+    return spark.createDataFrame(data).repartition(3)
 
 
 def test_counts_equal_those_of_pandas(frame: DataFrame, data: pd.DataFrame) -> None:
