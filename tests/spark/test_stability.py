@@ -16,8 +16,10 @@ from figs_spark import (
     GFIGSClassifier,
     stability,
 )
+from figs_spark.engine.row_numbers import running_numbers
 from figs_spark.engine.table import Target
 from figs_spark.engine.weights import BootstrapWeights, uniform
+from figs_spark.stages.base.checks import check
 
 FEATURES = [f"x{j}" for j in range(6)]
 SEED = 3
@@ -47,12 +49,18 @@ def names(model: Any) -> set[str]:
     return {FEATURES[split.feature] for split in model.treeSum.splits}
 
 
+def content_numbers(data: DataFrame) -> np.ndarray:
+    """The number by which each row is drawn, in the order of the rows."""
+    table = check(data, figs(), True).table.with_content_ids()
+    return running_numbers(table.frame.select("id").toPandas()["id"].to_numpy())
+
+
 @pytest.mark.parametrize("mode", ["driver", "cluster"])
 def test_a_perturbed_model_is_that_of_rows_with_swapped_labels(
     spark: SparkSession, rows: pd.DataFrame, data: DataFrame, mode: str
 ) -> None:
     found = stability(figs(mode=mode), data, flip=(0.3,), repeats=1, seed=SEED)
-    swapped = uniform(np.arange(len(rows)), SEED, 1) < 0.3
+    swapped = uniform(content_numbers(data), SEED, 1) < 0.3
     assert 0.2 < swapped.mean() < 0.4
     other = rows.assign(ill=np.where(swapped, 1 - rows["ill"], rows["ill"]))
     base, perturbed = names(figs().fit(data)), names(figs().fit(spark.createDataFrame(other)))
@@ -66,7 +74,7 @@ def test_a_bootstrap_sample_is_one_of_bagging(
     spark: SparkSession, rows: pd.DataFrame, data: DataFrame
 ) -> None:
     found = stability(figs(), data, flip=(), bootstrap=True, repeats=1, seed=SEED)
-    times = BootstrapWeights(Target(2), SEED).times(np.arange(len(rows)), 1)
+    times = BootstrapWeights(Target(2), SEED).times(content_numbers(data), 1)
     drawn = spark.createDataFrame(rows.assign(times=times))
     shares = found.frequencies.set_index("feature")["bootstrap"]
     assert set(shares.index[shares > 0]) == names(figs(weightCol="times").fit(drawn))
