@@ -156,7 +156,7 @@ def with_listed_categories(contents: dict[str, Any]) -> dict[str, Any]:
             places = [k for k, category in enumerate(categories) if category in listed]
             for name in {"categories", "labels"} & set(feature):
                 feature[name] = [feature[name][k] for k in places]
-    return contents  # type: ignore[no-any-return]
+    return contents
 
 
 def splits_below(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
