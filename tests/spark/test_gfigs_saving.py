@@ -109,7 +109,8 @@ def test_damaged_files_are_named(data: DataFrame, tmp_path: Path) -> None:
     (checksum,) = (path / "model").glob(".part-*.crc")
     checksum.unlink()
     whole = json.loads(file.read_text())
-    for entry, message in (("groups", "do not match"), ("membershipColumns", "membership columns")):
+    messages = {"groups": "not as many of each", "membershipColumns": "membershipColumns"}
+    for entry, message in messages.items():
         file.write_text(json.dumps(whole | {entry: [3]}))
         with pytest.raises(ValueError, match=message):
             GFIGSClassificationModel.load(str(path))

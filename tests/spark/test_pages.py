@@ -20,6 +20,7 @@ RUN_HERE = {
     "README.md",
     "docs/models.md",
     "docs/deployment.md",
+    "docs/exports.md",
     "docs/tutorials/data-scientist.md",
 }
 
@@ -54,6 +55,23 @@ def test_readme(open_page: Open) -> None:
     assert (model.summary["gain"].iloc[1:] > 0).all()
     assert "Python" not in plan(scored)
     assert scored.count() == names["test"].count()
+    assert not page.rest
+
+
+def test_exports(open_page: Open, tmp_path: Path) -> None:
+    page = open_page("docs/exports.md")
+    page.run("trauma_registry")
+    names = page.run("model.export(")
+    for name in ("model.py", "model.onnx", "model.sql"):
+        (file,) = tmp_path.rglob(name)
+        proof = file.with_name(f"{name}.proof.json").read_text()
+        assert names["model"].fingerprint in proof
+    names = page.run("toSQL(dialect=")
+    assert names["expression"].startswith(("CASE", "(", "LEAST", "GREATEST", "--"))
+    assert "[visits]" in names["statement"]
+    assert "patient_id" in names["statement"]
+    assert names["resource"]["resourceType"] == "RiskAssessment"
+    page.run("exportable(pipeline)")
     assert not page.rest
 
 

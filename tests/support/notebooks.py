@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -74,7 +75,7 @@ class Shell(InteractiveShell):
 @contextmanager
 def shell() -> Iterator[InteractiveShell]:
     """IPython with figures in line; nothing of it is left at the end."""
-    backend = mpl.get_backend()
+    backend, main = mpl.get_backend(), sys.modules["__main__"]
     ipython = Shell.instance(config=Config(HistoryManager={"enabled": False}))
     try:
         with mpl.rc_context():
@@ -88,3 +89,4 @@ def shell() -> Iterator[InteractiveShell]:
         mpl.use(backend)
         ipython.reset()
         Shell.clear_instance()
+        sys.modules["__main__"] = main  # where multiprocessing looks for the program
