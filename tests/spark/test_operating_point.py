@@ -180,6 +180,7 @@ def test_a_damaged_operating_point(data: DataFrame, models: Any, tmp_path: Path)
     file.write_text(json.dumps(contents))
     with pytest.raises(ValueError, match="'squares' is missing in the entry 'operatingPoint'"):
         FIGSClassificationModel.load(str(tmp_path / "model"))
-    del contents["operatingPoint"]  # as versions before this one saved it
+    for entry in ("operatingPoint", "format", "fingerprint"):  # as the first version saved it
+        del contents[entry]
     file.write_text(json.dumps(contents))
     assert FIGSClassificationModel.load(str(tmp_path / "model")).operatingPoint is None

@@ -52,7 +52,8 @@ def test_names_and_categories_come_through(model: PipelineModel) -> None:
     figs: Any = model.stages[-1]
     assert figs.featureNames == ["age", "gcs", "visits", "place"]
     labels = figs.treeSum.features[3].labels
-    assert set(labels) == {"Bern", "Zürich", "it's", "", "__unknown"}
+    assert set(labels) == {"Zürich"}  # the only one that a split names
+    assert "place in {Zürich}" in str(figs)
     assert figs.numSplits == 4
 
 
