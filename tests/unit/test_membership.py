@@ -68,7 +68,7 @@ def test_a_column_that_gives_the_group_away(
 ) -> None:
     frame: Any = None  # a column of numbers needs no further look at the rows
     with caplog.at_level("WARNING", "figs_spark"):
-        (found,) = with_slots(frame, COLUMNS[:1], [frame], statistics(spans))
+        (found,) = with_slots(frame, COLUMNS[:1], [frame], statistics(spans), 10)
     assert found.missing == any(span[2] for span in spans)
     assert message in caplog.text
     assert bool(caplog.records) == bool(message)
