@@ -199,12 +199,12 @@ import json, runpy, sys
 predict = runpy.run_path(sys.argv[1])["predict"]
 def row(patient):
     try:
-        found = predict(patient)
+        result = predict(patient)
     except ValueError:
         return None
     many = lambda value: value if isinstance(value, list) else [value]
-    own = [] if found["probability"] is None else many(found["probability"])
-    return [*many(found["score"]), *own, found["prediction"]]
+    own = [] if result["probability"] is None else many(result["probability"])
+    return [*many(result["score"]), *own, result["prediction"]]
 print(json.dumps([row(patient) for patient in json.load(sys.stdin)]))
 """
 
@@ -240,8 +240,8 @@ def run_onnx(serialized: bytes, model: Instrument, patients: Sequence[Patient]) 
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(serialized, options, providers=["CPUExecutionProvider"])
     outputs = ["score", *(["probability"] if model.classes else []), "prediction"]
-    found = session.run(outputs, onnx_inputs(model, patients))
-    table = np.hstack(found)
+    arrays = session.run(outputs, onnx_inputs(model, patients))
+    table = np.hstack(arrays)
     return [[None if math.isnan(v) else v for v in row] for row in table.tolist()]
 
 
@@ -254,15 +254,15 @@ def onnx_inputs(model: Instrument, patients: Sequence[Patient]) -> dict[str, Any
             return np.array([[missing if v is None else v] for v in values], dtype=object)
         return np.array([[math.nan if v is None else float(v)] for v in values])
 
-    found = {}
+    inputs = {}
     for name, feature in model.inputs.items():
-        found[name] = column([p.get(name) for p in patients], feature.kind == TEXT)
-    if not found:
-        found["rows"] = np.zeros((len(patients), 1))
+        inputs[name] = column([p.get(name) for p in patients], feature.kind == TEXT)
+    if not inputs:
+        inputs["rows"] = np.zeros((len(patients), 1))
     if model.group_column is not None:
         groups = [p.get(model.group_column) for p in patients]
-        found[model.group_column] = column(groups, isinstance(model.groups[0], str))
-    return found
+        inputs[model.group_column] = column(groups, isinstance(model.groups[0], str))
+    return inputs
 
 
 def engine_of(name: str) -> Engine:
@@ -270,5 +270,5 @@ def engine_of(name: str) -> Engine:
     if name == "python":
         return Engine(f"Python {sys.version.split()[0]}")
     module = {"pmml": "jpmml_evaluator", "onnx": "onnxruntime"}[name]
-    found = _module(module, name.upper())
-    return Engine(f"{module} {getattr(found, '__version__', '')}".strip())
+    installed = _module(module, name.upper())
+    return Engine(f"{module} {getattr(installed, '__version__', '')}".strip())

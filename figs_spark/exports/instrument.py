@@ -137,14 +137,14 @@ class Instrument:
 
     def evaluate(self, patients: Sequence[Patient]) -> list[Result]:
         """The results that every export must give, by NumPy."""
-        found = [Result()] * len(patients)
+        results = [Result()] * len(patients)
         for at, parts in self._parts(patients):
             table = np.empty((len(at), len(self.columns)), dtype=object)
             for row, k in enumerate(at):
                 table[row, :] = [patients[k].get(column) for column in self.columns]
             for k, result in zip(at, self._results(parts, table), strict=True):
-                found[k] = result
-        return found
+                results[k] = result
+        return results
 
     def _parts(
         self, patients: Sequence[Patient]

@@ -119,11 +119,11 @@ class _Graph:
 
     def number(self, value: float) -> _Value:
         key = repr(value)
-        found = self.constants.get(key)
-        if found is None:
-            found = self.initial(np.array([[value]], np.float64)).name
-            self.constants[key] = found
-        return _Value(found, self)
+        name = self.constants.get(key)
+        if name is None:
+            name = self.initial(np.array([[value]], np.float64)).name
+            self.constants[key] = name
+        return _Value(name, self)
 
     def clipped(self, value: _Value) -> _Value:
         low, high = (self.initial(np.float64(limit)) for limit in (0.0, 1.0))
@@ -275,11 +275,11 @@ def _sums(model: Instrument, graph: _Graph, table: _Value) -> list[list[_Value]]
         flat.add(tree, c) for one in model.sums for tree in one.trees for c in range(model.outputs)
     ]
     parts = iter(flat.node(graph, table, len(pieces)))
-    found = []
+    scores = []
     for one in model.sums:
         trees = [[next(parts) for _ in range(model.outputs)] for _ in one.trees]
-        found.append([_added(graph, [t[c] for t in trees]) for c in range(model.outputs)])
-    return found
+        scores.append([_added(graph, [t[c] for t in trees]) for c in range(model.outputs)])
+    return scores
 
 
 def _added(graph: _Graph, terms: list[_Value]) -> _Value:

@@ -106,19 +106,19 @@ def flat(model: Instrument, result: Result, outputs: Sequence[str]) -> list[Any]
         "contributions": trees * model.outputs,
         "rules": trees,
     }
-    found: list[Any] = []
+    cells: list[Any] = []
     for output in outputs:
         value = getattr(result, output)
         values = flattened(value) if isinstance(value, tuple) else [value]
-        found += values + [None] * (width.get(output, 1) - len(values))
-    return found
+        cells += values + [None] * (width.get(output, 1) - len(values))
+    return cells
 
 
 def flattened(values: Any) -> list[Any]:
-    found: list[Any] = []
+    cells: list[Any] = []
     for value in values:
-        found += flattened(value) if isinstance(value, (list, tuple)) else [value]
-    return found
+        cells += flattened(value) if isinstance(value, (list, tuple)) else [value]
+    return cells
 
 
 def agrees(model: Instrument, result: Result, expected: list[Any], got: list[Any]) -> bool:

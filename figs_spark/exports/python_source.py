@@ -178,15 +178,15 @@ def _escaped(text: str) -> str:
 
 
 def _score_functions(model: Instrument) -> list[str]:
-    found = []
+    functions = []
     for which, one in enumerate(model.sums):
         texts = rule_texts(one) if model.kind != "mean" else None
         for k, tree in enumerate(one.trees):
             paths = None if texts is None else texts[k]
-            found.append(_tree_function(model, f"_tree_{which + 1}_{k + 1}", tree, paths))
-        found.append(_sum_function(model, which))
-    found.append(_score_function(model))
-    return found
+            functions.append(_tree_function(model, f"_tree_{which + 1}_{k + 1}", tree, paths))
+        functions.append(_sum_function(model, which))
+    functions.append(_score_function(model))
+    return functions
 
 
 def _tree_function(model: Instrument, name: str, tree: Node, paths: Sequence[str] | None) -> str:
@@ -282,12 +282,12 @@ def _values(patient: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _value(name, kind, patient[name]) for name, kind in COLUMNS.items()}'''
 
 _VALUES_BY_GROUP = (
-    _VALUES.replace("    return {", "    found = {")
+    _VALUES.replace("    return {", "    values = {")
     + """
     group = patient.get(GROUP)
     if type(group) is not type(GROUPS[0]) or group not in GROUPS:
         raise ValueError(f"{GROUP!r} is {group!r}; the model knows the groups {GROUPS}")
-    return {**found, GROUP: group}"""
+    return {**values, GROUP: group}"""
 )
 
 _VALUE = """

@@ -117,10 +117,10 @@ def output_texts(model: Instrument, sheet: Sheet, outputs: Sequence[str]) -> dic
     check_outputs(model, outputs)
     check_values(model, sheet.dialect)
     writer = _Writer(model, sheet)
-    found: dict[str, Text] = {}
+    columns: dict[str, Text] = {}
     for output in outputs:
-        found |= {name: writer.guarded(text) for name, text in getattr(writer, output)().items()}
-    return found
+        columns |= {name: writer.guarded(text) for name, text in getattr(writer, output)().items()}
+    return columns
 
 
 def check_outputs(model: Instrument, outputs: Sequence[str]) -> None:
