@@ -1,5 +1,5 @@
-"""How much the memory of the driver grows in a fit, in a process of its own, because memory that was
-once taken is seldom given back: `python -m tests.support.driver_memory features splits classes`.
+"""How much the memory of the driver grows in a fit, in a process of its own: memory that was once
+taken is seldom given back. `python -m tests.support.driver_memory features splits classes`.
 
 A fourth argument divides all budgets, so that few features show what many would do.
 """
