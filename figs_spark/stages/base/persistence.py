@@ -28,6 +28,7 @@ from figs_spark.treesum.serialization import check_fingerprint, is_version
 from figs_spark.treesum.strict_json import Entry, check_digest, digest, parse, shown
 
 PACKAGE = "figs_spark"
+TRUSTED = ("pyspark.ml.", f"{PACKAGE}.")  # whose classes a saved stage may name
 FORMAT = 2  # of the model; the first had neither format nor fingerprint
 MESSAGE = 500  # characters of what is wrong with a Param
 
@@ -173,7 +174,8 @@ def metadata_of(stage: Persistent, version: str) -> dict[str, Any]:
             name: f"{type(p).__module__}.{type(p).__qualname__}" for name, p in parts.items()
         },
     }
-    part_classes(metadata["parts"], "The stage")
+    for name, part in parts.items():
+        check_can_be_saved(name, part)
     return metadata | {"digest": digest(json.loads(json.dumps(metadata, allow_nan=False)))}
 
 
@@ -188,12 +190,27 @@ def part_classes(parts: Any, source: str) -> dict[str, Any]:
     return {name: _part_class(name, cls, source) for name, cls in entries.items()}
 
 
+def can_be_saved(stage: Any) -> bool:
+    """Whether a stage may be part of a saved one: whoever loads it imports its class."""
+    return f"{type(stage).__module__}.".startswith(TRUSTED)
+
+
+def check_can_be_saved(name: str, stage: Any) -> None:
+    if not can_be_saved(stage):
+        cls = f"{type(stage).__module__}.{type(stage).__qualname__}"
+        raise ValueError(
+            f"{name} is a {cls}, which cannot be saved: a saved stage holds only stages of "
+            f"pyspark.ml and figs_spark. Use one of these, or give its probabilities in a column "
+            f"(membershipProbabilityCol)."
+        )
+
+
 def _part_class(part: str, name: Any, source: str) -> Any:
     entry = Entry(name, source, f"parts.{part}")
     if not part.isidentifier():
         entry.damaged(f"{shown(part)} is not the name of a part")
     module, _, title = entry.text().rpartition(".")
-    if not f"{module}.".startswith(("pyspark.ml.", f"{PACKAGE}.")):
+    if not f"{module}.".startswith(TRUSTED):
         entry.refuse("the name of a class of pyspark.ml or figs_spark")
     if f"{module}.".startswith(f"{PACKAGE}."):
         module = PACKAGE  # version 0.1.0 wrote the module, and modules move
