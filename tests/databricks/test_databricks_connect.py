@@ -1,7 +1,8 @@
 """figs_spark as a client of Databricks has it: by databricks-connect, in an environment of its own.
 
 `make databricks-test` makes the environments and names them in FIGS_SPARK_CLIENTS. Each talks to a
-Spark Connect server of open-source Spark on the loopback, and grows the trees of classic Spark.
+Spark Connect server of open-source Spark on the loopback, and grows the trees of classic Spark. An
+environment without databricks-connect has another PySpark, as pip resolved it, and runs it here.
 """
 
 from __future__ import annotations
@@ -40,10 +41,19 @@ def client(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def remote(client: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server whose Python workers have the minor version of the client, as Spark demands."""
+    """A server whose Python workers have the minor version of the client, as Spark demands; for
+    classic Spark the master."""
+    if not has_connect(client):
+        yield "local[2]"
+        return
     workers = sys.executable if minor_version(client) == minor_version(sys.executable) else client
     with connect_server(tmp_path_factory.mktemp("server"), workers) as address:
         yield address
+
+
+def has_connect(python: str) -> bool:
+    show = "from importlib.metadata import version; version('databricks-connect')"
+    return subprocess.run([python, "-c", show], capture_output=True).returncode == 0
 
 
 def minor_version(python: str) -> str:
@@ -59,7 +69,7 @@ def report(client: str, remote: str, tmp_path_factory: pytest.TempPathFactory) -
     run = subprocess.run(
         [client, "tests/databricks/client.py", remote, str(path)],
         cwd=ROOT,
-        env=environment | {"PYTHONPATH": str(ROOT)},
+        env=environment | {"PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": client},
         capture_output=True,
         text=True,
         timeout=SECONDS,
