@@ -18,7 +18,7 @@ from figs_spark.exports.python_source import to_python
 from figs_spark.exports.statements import expression, function, select
 from figs_spark.exports.targets import Sql, with_header
 from figs_spark.exports.vectors import make_vectors
-from tests.support.instruments import stump
+from tests.support.instruments import instrument, stump
 
 HOSTILE = {
     "single quote": "it's",
