@@ -94,6 +94,7 @@ def test_every_file_of_treesum_and_the_kernels_is_among_them() -> None:
     [
         ("pictures/*.py", ["pyspark"]),
         ("exports/*.py", ["pyspark", "py4j", "figs_spark.pictures"]),
+        ("exports/page/*.py", ["pyspark", "py4j"]),
         ("dataframes/*.py", ["pyspark.ml"]),
         ("engine/**/*.py", ["pyspark.ml", "figs_spark.pictures"]),
         ("clinical/*.py", ["figs_spark.pictures"]),

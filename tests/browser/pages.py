@@ -1,0 +1,47 @@
+"""Whole pages for looking at: one of each family."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+
+from figs_spark.exports.instrument import Instrument
+from figs_spark.exports.page.fields import Wording
+from figs_spark.exports.page.page import Page, to_html
+from figs_spark.treesum.reading import Labels
+from tests.support.instruments import instrument
+from tests.support.pictured import CARE, RISK, full, trauma
+
+PRESSURE = "systolic blood pressure on arrival at the emergency department (mmHg)"
+WORDINGS = {
+    "gcs_total": Wording(name="Glasgow coma scale", range=(3, 15), help="Best total at arrival"),
+    PRESSURE: Wording(name="Systolic blood pressure", unit="mmHg", range=(40, 240)),
+}
+
+
+def pages() -> dict[str, Callable[[], str]]:
+    return {"figs": _figs, "groups": _groups, "classes": _classes}
+
+
+@cache
+def _figs() -> str:
+    model = instrument(trauma(), classes=2, threshold=0.07)
+    return to_html(Page(model, RISK, "Death after trauma", WORDINGS))
+
+
+@cache
+def _groups() -> str:
+    model = instrument(trauma(), trauma().truncate(3), classes=2, kind="groups", threshold=0.07)
+    return to_html(Page(model, RISK, "Death after trauma, by site", WORDINGS))
+
+
+@cache
+def _classes() -> str:
+    model = instrument(full(2, 2, 3), classes=3)
+    model = replace(model, class_names=CARE.outputs)
+    return to_html(Page(model, CARE, "Level of care", WORDINGS))
+
+
+def labels_of(model: Instrument) -> Labels:
+    return Labels(model.subject, "the sum", model.classes > 0, model.score_labels or ("",))
