@@ -50,7 +50,8 @@ setup(
     license="MIT",
     packages=find_packages(include=["figs_spark", "figs_spark.*"]),
     package_data={
-        "figs_spark": ["py.typed", "__init__.pyi", "exports/page/*.css", "exports/page/*.js"]
+        "figs_spark": ["py.typed", "__init__.pyi"],
+        "figs_spark.exports.page": ["*.css", "*.js"],
     },
     entry_points={
         "console_scripts": [

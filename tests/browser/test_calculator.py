@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from figs_spark.exports.instrument import Instrument, Result
+from figs_spark.exports.page.calculator import NO_RESULT
 from figs_spark.exports.page.fields import Wording, make_fields
 from figs_spark.exports.page.page import Page, to_html
-from figs_spark.treesum.reading import Labels
+from figs_spark.treesum.reading import MINUS, Labels
 from tests.browser.forms import FILL, entries, patients
 from tests.support.instruments import instrument, random_instrument
 from tests.support.pictured import CARE, full, trauma
@@ -94,7 +95,7 @@ def test_typed_by_keyboard_alone(show: Callable[..., Any]) -> None:
         for _ in range(mechanism + 1):
             keys.press("ArrowDown")
         cells = (gcs, pressure, (True, False, None)[tender])
-        known = model.features[3].categories + ("another",)
+        known = (*model.features[3].categories, "another")
         row = dict(zip(model.inputs, (*cells, known[mechanism])))
         answer = page.run("() => ({...document.getElementById('result-box').dataset})")
         check(model, model.evaluate([row]), [answer])
@@ -107,7 +108,7 @@ def test_it_says_why(show: Callable[..., Any]) -> None:
         model.columns[1]: Wording(name="Systolic pressure", unit="mmHg", range=(40, 250)),
     }
     page = show(page_of(model, wordings=wordings)).page
-    assert page.inner_text("#result-number") == "–"
+    assert page.inner_text("#result-number") == NO_RESULT
     page.fill("#field-0", "8")
     page.fill("#field-1", "300")
     page.check("#field-2-0", force=True)
@@ -116,7 +117,12 @@ def test_it_says_why(show: Callable[..., Any]) -> None:
     assert "Flagged: the risk is above the threshold of 7.0%" in page.inner_text("#result-decision")
     assert "about 495 have the outcome" in page.inner_text("#result-thousand")
     steps = page.inner_text("#result-steps")
-    for words in ("Coma scale ≤ 8.5 (8)", "+46.0 pp", "Systolic pressure > 90 mmHg", "−0.5 pp"):
+    for words in (
+        "Coma scale ≤ 8.5 (8)",
+        "+46.0 pp",
+        "Systolic pressure > 90 mmHg",
+        f"{MINUS}0.5 pp",
+    ):
         assert words in steps
     warnings = page.inner_text("#result-warnings")
     assert "Systolic pressure is outside the range of training" in warnings
@@ -141,9 +147,9 @@ def test_what_is_no_number_gives_no_result(
     page.fill("#field-0", text)
     assert remark in page.inner_text("#field-0-remark")
     assert page.get_attribute("#field-0", "aria-invalid") == "true"
-    assert page.inner_text("#result-number") == "–"
+    assert page.inner_text("#result-number") == NO_RESULT
     page.fill("#field-0", " \u22122.5 ")
-    assert page.inner_text("#result-number") != "–"
+    assert page.inner_text("#result-number") != NO_RESULT
 
 
 def test_a_group_comes_first(show: Callable[..., Any]) -> None:

@@ -133,27 +133,34 @@ def make_fields(
 def _field(
     name: str, column: str, feature: Feature, wording: Wording, known: Range | None
 ) -> Field:
-    worded = worded_feature(feature, wording)
-    about = {"unit": wording.unit or "", "help": wording.help or ""}
+    kind, options = _kind(feature, wording)
+    return Field(
+        id=name,
+        column=column,
+        feature=worded_feature(feature, wording),
+        kind=kind,
+        unit=wording.unit or "",
+        help=wording.help or "",
+        range=known if kind == "number" else None,
+        options=options,
+    )
+
+
+def _kind(feature: Feature, wording: Wording) -> tuple[FieldKind, tuple[Option, ...]]:
+    """How a column is asked for, and the choices."""
     if feature.categories is None and not wording.yes_no:
-        return Field(name, column, worded, "number", range=known, **about)
+        return "number", ()
     if feature.categories is None:
-        return Field(name, column, worded, "sign", options=_signs(0.0, 1.0), **about)
+        return "sign", (Option("Yes", 1.0), Option("No", 0.0))
     if feature.kind == BOOLEAN:
-        places = [_place(feature, False), _place(feature, True)]
-        options = _signs(*places, False, True)
-        return Field(name, column, worded, "sign", options=options, **about)
-    named = [Option(worded.label(c), float(k), c) for k, c in enumerate(feature.categories)]
-    return Field(name, column, worded, "choice", options=(*named, _OTHER), **about)
+        answers = (("Yes", True), ("No", False))
+        return "sign", tuple(Option(name, _place(feature, c), c) for name, c in answers)
+    labels = worded_feature(feature, wording).label
+    named = [Option(labels(c), float(k), c) for k, c in enumerate(feature.categories)]
+    return "choice", (*named, _OTHER)
 
 
 _OTHER = Option("any other value", float(OTHER))
-
-
-def _signs(
-    no: float, yes: float, absent: Category | None = None, present: Category | None = None
-) -> tuple[Option, ...]:
-    return Option("Yes", yes, present), Option("No", no, absent)
 
 
 def _place(feature: Feature, category: bool) -> float:
