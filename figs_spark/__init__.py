@@ -44,6 +44,7 @@ _HOMES = {
     "calibration": "clinical.measures",
     "compare_variants": "stages.gfigs.variants",
     "exportable": "stages.raw_columns",
+    "load_report": "stages.base.embedding",
     "operating_points": "clinical.measures",
     "roc_auc": "clinical.measures",
     "roc_curve": "clinical.measures",

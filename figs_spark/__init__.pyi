@@ -19,6 +19,7 @@ from figs_spark.stages.bagged import BaggedFIGSClassificationModel as _BaggedFIG
 from figs_spark.stages.bagged import BaggedFIGSClassifier as _BaggedFIGSClassifier
 from figs_spark.stages.bagged import BaggedFIGSRegressionModel as _BaggedFIGSRegressionModel
 from figs_spark.stages.bagged import BaggedFIGSRegressor as _BaggedFIGSRegressor
+from figs_spark.stages.base.embedding import load_report as load_report
 from figs_spark.stages.cross_validation import SizePath as SizePath
 from figs_spark.stages.evaluator import SensitivitySpecificityEvaluator as _SensitivitySpecificityEvaluator
 from figs_spark.stages.figs import FIGSClassificationModel as _FIGSClassificationModel
@@ -81,6 +82,7 @@ __all__ = [
     "calibration",
     "compare_variants",
     "exportable",
+    "load_report",
     "operating_points",
     "roc_auc",
     "roc_curve",

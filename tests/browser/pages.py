@@ -9,6 +9,7 @@ from functools import cache
 from figs_spark.exports.instrument import Instrument
 from figs_spark.exports.page.fields import Wording
 from figs_spark.exports.page.page import Page, to_html
+from figs_spark.exports.page.statement import Statement
 from figs_spark.treesum.reading import Labels
 from tests.support.instruments import instrument
 from tests.support.pictured import CARE, RISK, full, trauma
@@ -27,20 +28,20 @@ def pages() -> dict[str, Callable[[], str]]:
 @cache
 def _figs() -> str:
     model = instrument(trauma(), classes=2, threshold=0.07)
-    return to_html(Page(model, RISK, "Death after trauma", WORDINGS))
+    return to_html(Page(model, RISK, Statement.read({"title": "Death after trauma"}), WORDINGS))
 
 
 @cache
 def _groups() -> str:
     model = instrument(trauma(), trauma().truncate(3), classes=2, kind="groups", threshold=0.07)
-    return to_html(Page(model, RISK, "Death after trauma, by site", WORDINGS))
+    return to_html(Page(model, RISK, Statement.read({"title": "Death, by site"}), WORDINGS))
 
 
 @cache
 def _classes() -> str:
     model = instrument(full(2, 2, 3), classes=3)
     model = replace(model, class_names=CARE.outputs)
-    return to_html(Page(model, CARE, "Level of care", WORDINGS))
+    return to_html(Page(model, CARE, Statement.read({"title": "Care"}), WORDINGS))
 
 
 def labels_of(model: Instrument) -> Labels:

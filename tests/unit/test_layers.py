@@ -57,9 +57,12 @@ WITHOUT_SPARK = [
     *(f"treesum/{name}" for name in ("explanation", "prediction", "reading", "serialization")),
     *(
         f"treesum/{name}"
-        for name in ("contents", "fingerprint", "small_cells", "strict_json", "visible")
+        for name in ("contents", "counts", "fingerprint", "small_cells", "strict_json", "visible")
     ),
+    "clinical/calibrated",
     "clinical/curves",
+    "clinical/decisions",
+    "clinical/figures",
     "engine/bins",
     "engine/blocks",
     "engine/ensemble_scores",

@@ -276,7 +276,7 @@ class FittedModel(DeclaredParams, Persistent, Exporting, Model):
             operating_point=self._operating_sentence(),
         )
 
-    def _operating_sentence(self) -> str | None:
+    def _operating_sentence(self, small_cell: int | None = None) -> str | None:
         """How the threshold was chosen, if it is an operating point."""
         return None
 

@@ -11,7 +11,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from figs_spark.dataframes.expressions import COLUMNS
-from figs_spark.stages.base.model import FittedModel
+from figs_spark.stages.base.reporting import Reporting
 from figs_spark.stages.operating_point import WithOperatingPoint
 from figs_spark.stages.params.declared import DeclaredParams
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class RegressionOutputs(FittedModel):
+class RegressionOutputs(Reporting):
     """The prediction is a number: the score."""
 
     def predict(self, values: Any) -> Any:
@@ -71,7 +71,7 @@ class ThresholdParams(DeclaredParams):
             )
 
 
-class ClassificationOutputs(ThresholdParams, WithOperatingPoint):
+class ClassificationOutputs(ThresholdParams, WithOperatingPoint, Reporting):
     """The prediction is a class.
 
     With two classes the score, clipped to [0, 1], is the probability of class 1. With more there is
