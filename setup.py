@@ -70,6 +70,7 @@ setup(
         "docs": DOCS,
         "test": [
             "pytest>=7.4",
+            "pytest-timeout>=2.3",
             "pytest-xdist>=3.8",  # --no-loadscope-reorder
             "chispa>=0.9",
             "hypothesis>=6.80",

@@ -11,12 +11,16 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 SHOWN = 60  # characters of a wrong value in a message
 PATH_SHOWN = 120  # characters of a path in a message
+NESTING = 500  # brackets open at once; a tree has 250 levels at most
+_QUOTED = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_NO_BRACKET = re.compile(r"[^][{}]+")
 
 
 def canonical(data: Any) -> str:
@@ -47,14 +51,27 @@ def check_digest(saved: Any, data: Any, source: str) -> None:
 
 def parse(text: str, source: str) -> Any:
     """The value of a JSON text without NaN, Infinity or a key that stands twice."""
+    if _deepest(text) > NESTING:
+        raise ValueError(f"{source} is damaged: its entries are nested too deep.")
     try:
         return json.loads(
             text, object_pairs_hook=_object, parse_constant=_refuse, parse_float=_float
         )
-    except RecursionError as error:
-        raise ValueError(f"{source} is damaged: its entries are nested too deep.") from error
     except ValueError as error:
         raise ValueError(f"{source} is damaged: it is not JSON ({error}).") from error
+
+
+def _deepest(text: str) -> int:
+    """How many brackets are open at once, at most.
+
+    Counted before the text is parsed: Python's parser calls itself at each bracket, and where a
+    program has raised the limit of recursion it would end the process.
+    """
+    depth = deepest = 0
+    for bracket in _NO_BRACKET.sub("", _QUOTED.sub("", text)):
+        depth += 1 if bracket in "[{" else -1
+        deepest = max(deepest, depth)
+    return deepest
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
