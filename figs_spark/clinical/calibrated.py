@@ -130,7 +130,7 @@ def _smoothed(rows: RowsByScore) -> tuple[Floats, Floats, Floats]:
     numbers = rows.bins(MOST_POINTS)
     count = int(numbers.max()) + 1
     weight, positives, score, size = (
-        np.bincount(numbers, column, count)
+        np.bincount(numbers, column, count).astype(np.float64)
         for column in (rows.weights, rows.positives, rows.scores, rows.rows)
     )
     x, y = score / weight, positives / weight

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 
-from figs_spark.exports.instrument import Instrument
+from figs_spark.clinical.evaluation import evaluated
 from figs_spark.exports.page.fields import Wording
+from figs_spark.exports.page.growth import Growth, Size
 from figs_spark.exports.page.page import Page, to_html
 from figs_spark.exports.page.statement import Statement
-from figs_spark.treesum.reading import Labels
 from tests.support.instruments import instrument
 from tests.support.pictured import CARE, RISK, full, trauma
+from tests.support.scores import scored_parts
 
 PRESSURE = "systolic blood pressure on arrival at the emergency department (mmHg)"
 WORDINGS = {
@@ -28,7 +29,11 @@ def pages() -> dict[str, Callable[[], str]]:
 @cache
 def _figs() -> str:
     model = instrument(trauma(), classes=2, threshold=0.07)
-    return to_html(Page(model, RISK, Statement.read({"title": "Death after trauma"}), WORDINGS))
+    about = Statement.read({"title": "Death after trauma", "doNotUseWhen": ["burns", "drowning"]})
+    results = evaluated(*scored_parts(), 0.07, (0.92, 0.98), over_time_and_place=("site",))
+    sizes = tuple(Size(k, 0.05 / (1 + k), 0.06 / (1 + k), 0.002) for k in range(9))
+    growth = Growth({"": sizes}, {"": 5})
+    return to_html(Page(model, RISK, about, WORDINGS, results=results, growth=growth))
 
 
 @cache
@@ -42,7 +47,3 @@ def _classes() -> str:
     model = instrument(full(2, 2, 3), classes=3)
     model = replace(model, class_names=CARE.outputs)
     return to_html(Page(model, CARE, Statement.read({"title": "Care"}), WORDINGS))
-
-
-def labels_of(model: Instrument) -> Labels:
-    return Labels(model.subject, "the sum", model.classes > 0, model.score_labels or ("",))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -16,6 +17,8 @@ from figs_spark.exports.page.fields import Wording, make_fields
 from figs_spark.exports.page.page import Page, to_html
 from figs_spark.treesum.reading import MINUS, Labels
 from tests.browser.forms import FILL, entries, patients
+from tests.support.fitted import NAMES, fitted
+from tests.support.hostile import HOSTILE
 from tests.support.instruments import instrument, random_instrument
 from tests.support.pictured import CARE, full, trauma
 from tests.support.treesums import random_tree_sum
@@ -178,3 +181,43 @@ def test_a_model_without_splits_asks_nothing(show: Callable[..., Any]) -> None:
     page = show(page_of(model))
     answer = page.run("() => ({...document.getElementById('result-box').dataset})")
     check(model, model.evaluate([{}]), [answer])
+
+
+def test_hostile_texts_do_nothing(show: Callable[..., Any], tmp_path: Path) -> None:
+    """They are shown, also by the script, and none of them becomes an element."""
+    model = fitted("FIGS", 2)
+    model._class_names = HOSTILE[:2]
+    fields = {name: {"name": text, "unit": text} for name, text in zip(NAMES, HOSTILE)}
+    about = {"title": HOSTILE[0], "doNotUseWhen": list(HOSTILE)}
+    path = model.report(tmp_path / "report.html", about=about, fields=fields)
+    page = show(path.read_text("utf-8")).page
+    dialogs: list[Any] = []
+    page.on("dialog", lambda dialog: dialogs.append(dialog))
+    for control in page.query_selector_all("#calculator-form input[type=text]"):
+        control.fill("1")
+    assert page.inner_text("h1") == HOSTILE[0]
+    assert HOSTILE[4] in page.inner_text("#facts")
+    assert page.inner_text("#result-steps") != ""
+    assert page.query_selector("img, iframe, object, embed, base, link") is None
+    assert len(page.query_selector_all("script")) == 3
+    assert dialogs == []
+
+
+def test_the_policy_stops_a_script_that_got_in(browser: Any, tmp_path: Path) -> None:
+    """Whatever became markup by mistake may neither run nor ask for anything."""
+    text = page_of(instrument(trauma(), classes=2))
+    wrong = (
+        '<script>document.title = "run"</script><img src="http://127.0.0.1:9/x.png" '
+        "onerror=\"document.title = 'run'\"><style>h1{display:none}</style>"
+    )
+    path = tmp_path / "page.html"
+    path.write_text(text.replace("</main>", f"{wrong}</main>"), "utf-8")
+    page = browser.new_page()
+    sent: list[str] = []
+    page.on("requestfinished", lambda request: sent.append(request.url))
+    page.on("requestfailed", lambda request: sent.append(request.failure))
+    page.goto(path.as_uri())
+    assert page.title() != "run"
+    assert page.is_visible("h1")
+    assert [url for url in sent if not url.startswith("file:")] in ([], ["csp"])
+    page.close()

@@ -25,3 +25,19 @@ def levels_of(y: Any, scores: Any, weights: Any = None) -> RowsByScore:
         "errors": w * (s - y) ** 2,
     }
     return RowsByScore.of(s, columns)
+
+
+def scored_parts(seed: int = 0, count: int = 4000) -> tuple[RowsByScore, dict[str, Any]]:
+    """Rows by score of a good score, of all rows and by sex and site; site C is small."""
+    random = np.random.default_rng(seed)
+    levels = np.array([0.01, 0.04, 0.1, 0.3, 0.7])
+    s = random.choice(levels, count, p=[0.5, 0.25, 0.15, 0.07, 0.03])
+    y = (random.random(count) < s).astype(float)
+    sex = random.choice(["female", "male"], count)
+    site = random.choice(["A", "B", "C"], count, p=[0.6, 0.395, 0.005])
+
+    def by(column: Any) -> list[tuple[str, Any]]:
+        own = [(str(v), levels_of(y[column == v], s[column == v])) for v in np.unique(column)]
+        return [("all", levels_of(y, s)), *own]
+
+    return levels_of(y, s), {"sex": by(sex), "site": by(site)}

@@ -260,19 +260,9 @@ def _column(results: Evaluated, column: str) -> Html:
 
 
 def _forest(whole: Line, lines: Sequence[Line], name: str, column: str) -> Html:
-    title = FIGURES[name]
-    decimals, percent = (2, False) if name in ("auc", "oe") else (1, True)
+    title, percent = FIGURES[name], name not in ("auc", "oe")
     intervals = [
-        Interval(
-            "all" if line is whole else str(line["group"]),
-            *(
-                (_number(line, name), _number(line, f"{name}Low"), _number(line, f"{name}High"))
-                if _known(line, name, f"{name}Low", f"{name}High")
-                else (None, None, None)
-            ),
-            text=with_interval(line, name, decimals, percent),
-            is_whole=line is whole,
-        )
+        _interval("all" if line is whole else str(line["group"]), line, name, line is whole)
         for line in (whole, *lines)
     ]
     ends = [v for i in intervals for v in (i.low, i.high) if v is not None]
@@ -284,6 +274,14 @@ def _forest(whole: Line, lines: Sequence[Line], name: str, column: str) -> Html:
     axis = Axis(title, low, high, percent=percent)
     reference = _number(whole, name) if _known(whole, name) else None
     return picture(draw_forest(f"{title} by {column}", intervals, axis, reference))
+
+
+def _interval(group: str, line: Line, name: str, is_whole: bool) -> Interval:
+    text = with_interval(line, name, 2, percent=name not in ("auc", "oe"))
+    if not _known(line, name, f"{name}Low", f"{name}High"):
+        return Interval(group, text=text, is_whole=is_whole)
+    ends = _number(line, f"{name}Low"), _number(line, f"{name}High")
+    return Interval(group, _number(line, name), *ends, text, is_whole)
 
 
 def _gaps(results: Evaluated, column: str) -> Html:

@@ -16,7 +16,7 @@ from figs_spark.exports.page.evaluation import calibration, discrimination, grou
 from figs_spark.exports.page.facts import facts_section
 from figs_spark.exports.page.fields import Field, Range, Wording, make_fields
 from figs_spark.exports.page.growth import Growth, growth_section
-from figs_spark.exports.page.markup import Html, element, joined
+from figs_spark.exports.page.markup import Content, Html, element, joined
 from figs_spark.exports.page.program import make_program
 from figs_spark.exports.page.statement import Statement, definitions, statement_section
 from figs_spark.pictures.trees import draw_model
@@ -147,7 +147,7 @@ def _file(page: Page) -> Html:
         element("code", "figs_spark.load_report(path)"),
         " gives it back.",
     )
-    pairs = [
+    pairs: list[tuple[Content, Content]] = [
         ("Model", model.title),
         ("Fingerprint", element("code", model.fingerprint)),
         ("figs_spark", model.version),
