@@ -79,7 +79,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(data) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the entry {_shown(twice)} stands twice")
+        raise ValueError(f"the entry {shown(twice)} stands twice")
     return data
 
 
@@ -101,8 +101,8 @@ class Entry:
     path: str = ""
 
     def refuse(self, needed: str) -> NoReturn:
-        shown = _shown(self.value)
-        what = f"the entry '{self._place}' is {shown}" if self.path else f"it holds {shown}"
+        value = shown(self.value)
+        what = f"the entry '{self._place}' is {value}" if self.path else f"it holds {value}"
         raise ValueError(f"{self.source} is damaged: {what}, and {needed} is needed.")
 
     def damaged(self, problem: str) -> NoReturn:
@@ -120,7 +120,7 @@ class Entry:
         if lost := [name for name in required if name not in data]:
             self.damaged(f"the entry '{lost[0]}' is missing")
         if unknown := sorted(set(data) - set(required) - set(optional)):
-            self.damaged(f"the entry {_shown(unknown[0])} is unknown")
+            self.damaged(f"the entry {shown(unknown[0])} is unknown")
         return {name: self.inner(name) for name in data}
 
     def inner(self, name: str) -> Entry:
@@ -154,7 +154,7 @@ class Entry:
         """The values, if none of them stands twice."""
         if len(set(values)) < len(values):
             twice = next(value for value in values if values.count(value) > 1)
-            self.damaged(f"{_shown(twice)} stands twice")
+            self.damaged(f"{shown(twice)} stands twice")
         return tuple(values)
 
     def boolean(self) -> bool:
@@ -183,13 +183,14 @@ class Entry:
         return tuple(item.number(*special, low=low) for item in self.items())
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A value of a file in a message: short, whatever it is."""
     if not (value is None or isinstance(value, (str, bool, int, float))):
         return "an object" if isinstance(value, dict) else f"a {type(value).__name__}"
     if isinstance(value, int) and abs(value) > 2**64:
         return "a huge number"  # Python refuses to print one of more than 4300 digits
-    shown = repr(value)
-    return shown if len(shown) <= SHOWN else f"{shown[:SHOWN]}..."
+    text = repr(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
 def _is_finite(value: Any) -> bool:

@@ -135,7 +135,7 @@ Damage = Callable[[dict[str, Any]], Any]
         (lambda d: root_of(d)["split"].update(step=2), "a split comes before the one above it"),
         (
             lambda d: root_of(d)["left"]["split"].update(categories=["Z"]),
-            "'site' lists unknown categories {'Z'}",
+            "'site' lists the unknown category 'Z'",
         ),
         (lambda d: root_of(d)["left"]["split"].update(categories=["A", "A"]), "'A' stands twice"),
         (lambda d: root_of(d)["left"]["split"].update(step=0), "steps of the 2 splits are not 0"),
