@@ -88,8 +88,13 @@ def _operating_points(
 ) -> tuple[Line, ...]:
     """At the threshold in use, and at those that reach the sensitivities asked for."""
     curve = Curve(rows)
-    lines = [{"level": math.nan, **at_threshold(rows, threshold)}]
-    lines += [curve.point(level).as_param().row() for level in levels]
+    lines: list[dict[str, Any]] = [{"level": math.nan, **at_threshold(rows, threshold)}]
+    for level in levels:
+        line: dict[str, Any] = curve.point(level).as_param().row()
+        line["level"] = f"{level:g}"
+        if lines[-1]["threshold"] == line["threshold"] and len(lines) > 1:
+            line["level"] = f"{lines.pop()['level']}, {level:g}"
+        lines.append(line)
     safe = []
     for line in lines:
         shares = {f"{name}PerThousand": value for name, value in per_thousand(line).items()}

@@ -15,7 +15,7 @@ LEFT, RIGHT, TOP, BOTTOM = 58.0, 16.0, 46.0, 46.0
 SIZE, SMALL = 12.0, 11.0
 MARK = 3.5  # radius of a point
 COLOURS = (LOWERS, RAISES, PALE_INK, LINE)
-ROW, NAME, VALUE = 26.0, 150.0, 150.0  # of a forest plot
+ROW, NAME, VALUE = 26.0, 104.0, 160.0  # of a forest plot
 
 Points = Sequence[tuple[float, float]]
 
@@ -150,7 +150,7 @@ def draw_forest(
     title: str, lines: Sequence[Interval], axis: Axis, reference: float | None = None
 ) -> Drawing:
     """Names on the left, intervals in the middle, numbers on the right."""
-    width = 640.0
+    width = WIDTH
     left, right = 12 + NAME, width - VALUE
     height = 34 + ROW * len(lines) + 34
     bottom = height - 34

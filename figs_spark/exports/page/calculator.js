@@ -356,4 +356,18 @@
   const chosenClass = document.getElementById("waterfall-class");
   if (chosenClass) chosenClass.addEventListener("change", update);
   update();
+
+  // What is folded on the screen is open on paper.
+  const folded = [...document.querySelectorAll("details")];
+  window.addEventListener("beforeprint", () => {
+    folded.forEach((item) => {
+      item.dataset.open = String(item.open);
+      item.open = true;
+    });
+  });
+  window.addEventListener("afterprint", () => {
+    folded.forEach((item) => {
+      item.open = item.dataset.open === "true";
+    });
+  });
 })();

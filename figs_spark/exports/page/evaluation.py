@@ -114,8 +114,8 @@ def operating_table(results: Evaluated) -> Html:
         )
         for line in results.operating_points
     ]
-    return table("Operating points, with 95% intervals", header, rates, "numbers") + table(
-        "Of 1,000 patients", thousand, counts, "numbers"
+    return table("Operating points, with 95% intervals", header, rates, "numbers dense") + table(
+        "Of 1,000 patients", thousand, counts, "numbers dense"
     )
 
 

@@ -85,7 +85,7 @@ def _of_model(page: Page, fields: Mapping[int, Field]) -> Iterator[Section]:
     group = wording_of(page.wordings, model.group_column)
     form = calculator(model, list(fields.values()), group)
     yield Section("calculator", "Calculator", "Calculator", form, on_screen_only=True)
-    yield Section("model", "The model", "Model", _model(page, fields), on_own_page=True)
+    yield Section("model", "The model", "Model", _model(page, fields))
 
 
 def _of_results(page: Page) -> Iterator[Section]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -99,10 +99,12 @@ def definitions(pairs: Sequence[tuple[Content, Content]]) -> Html:
 
 
 def statement_section(statement: Statement) -> Html:
-    """All topics, those that are stated first."""
-    return definitions([(TOPICS[key], statement.html(key)) for key in _in_order(statement)])
-
-
-def _in_order(statement: Statement) -> Iterator[str]:
-    yield from (key for key in TOPICS if statement.says(key))
-    yield from (key for key in TOPICS if not statement.says(key))
+    """What is stated by topic, and then the names of the topics that are not."""
+    pairs: list[tuple[Content, Content]] = [
+        (TOPICS[key], statement.html(key)) for key in TOPICS if statement.says(key)
+    ]
+    absent = [TOPICS[key] for key in TOPICS if not statement.says(key)]
+    if absent:
+        words = element("span", "; ".join(absent), class_="absent")
+        pairs.append((NOT_STATED.capitalize(), words))
+    return definitions(pairs)
