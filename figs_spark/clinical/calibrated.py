@@ -39,13 +39,20 @@ NOT_KNOWN = Estimate(math.nan, math.nan, math.nan)
 
 
 def calibration_line(rows: RowsByScore) -> dict[str, float]:
-    """Slope, intercept, observed over expected and ICI by name, with intervals."""
+    """Slope, intercept, observed over expected with intervals, ICI and log-loss by name."""
     slope, intercept = slope_of(rows), intercept_of(rows)
     ratio = observed_over_expected(rows)
     line: dict[str, float] = {}
     for name, estimate in (("slope", slope), ("intercept", intercept), ("oe", ratio)):
         line |= {name: estimate.value, f"{name}Low": estimate.low, f"{name}High": estimate.high}
-    return line | {"ici": integrated_index(rows)}
+    return line | {"ici": integrated_index(rows), "logLoss": log_loss(rows)}
+
+
+def log_loss(rows: RowsByScore) -> float:
+    """The mean of -log(risk of what happened)."""
+    risks = np.clip(mean_scores(rows), LEAST, 1 - LEAST)
+    lost = rows.positives @ np.log(risks) + rows.negatives @ np.log(1 - risks)
+    return -float(lost / rows.weights.sum())
 
 
 def slope_of(rows: RowsByScore) -> Estimate:

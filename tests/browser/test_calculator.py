@@ -98,7 +98,7 @@ def test_typed_by_keyboard_alone(show: Callable[..., Any]) -> None:
         for _ in range(mechanism + 1):
             keys.press("ArrowDown")
         cells = (gcs, pressure, (True, False, None)[tender])
-        known = (*model.features[3].categories, "another")
+        known = (*(model.features[3].categories or ()), "another")
         row = dict(zip(model.inputs, (*cells, known[mechanism])))
         answer = page.run("() => ({...document.getElementById('result-box').dataset})")
         check(model, model.evaluate([row]), [answer])

@@ -57,7 +57,16 @@ WITHOUT_SPARK = [
     *(f"treesum/{name}" for name in ("explanation", "prediction", "reading", "serialization")),
     *(
         f"treesum/{name}"
-        for name in ("contents", "counts", "fingerprint", "small_cells", "strict_json", "visible")
+        for name in (
+            "contents",
+            "counts",
+            "editing",
+            "fingerprint",
+            "points",
+            "small_cells",
+            "strict_json",
+            "visible",
+        )
     ),
     "clinical/calibrated",
     "clinical/curves",

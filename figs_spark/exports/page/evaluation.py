@@ -219,6 +219,17 @@ def _bins(results: Evaluated) -> Html:
     return element("details", element("summary", "The same as a table"), inside)
 
 
+def before_and_after(before: Evaluated, after: Evaluated) -> Html:
+    """The model that this one was made from, and this one, on the same rows."""
+    names = {**FIGURES, "brier": "Brier score", "logLoss": "Log-loss", "slope": "Slope"}
+    rows = [
+        (title, *(with_interval(results.overall, name) for results in (before, after)))
+        for name, title in names.items()
+    ]
+    caption = "Before and after the change, on the same rows"
+    return table(caption, ("Figure", "Before", "After"), rows, "numbers")
+
+
 # Groups
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from figs_spark.exports.instrument import Instrument
 from figs_spark.exports.page.evaluated import Evaluated
@@ -24,7 +24,7 @@ def facts_section(
     statement: Statement,
     results: Evaluated | None,
     small_cell: int,
-    changes: str = "",
+    remarks: Sequence[str] = (),
 ) -> Html:
     """One page of paper."""
     pairs: list[tuple[Content, Content]] = [("It predicts", model.subject)]
@@ -37,8 +37,8 @@ def facts_section(
         ("Operating point", model.operating_point or _threshold(model)),
         ("Version", f"figs_spark {model.version}, fingerprint {short(model.fingerprint)}"),
     ]
-    if changes:
-        pairs.append(("Changed by hand", changes))
+    if remarks:
+        pairs.append(("To be known", element("ul", *(element("li", text) for text in remarks))))
     return _caution(statement) + _tiles(results) + definitions(pairs)
 
 

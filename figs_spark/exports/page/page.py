@@ -12,7 +12,13 @@ from figs_spark.exports.page.card import paper_card
 from figs_spark.exports.page.checklist import checklist_section
 from figs_spark.exports.page.document import Section, document, picture
 from figs_spark.exports.page.evaluated import Evaluated
-from figs_spark.exports.page.evaluation import calibration, discrimination, groups, rows_sentence
+from figs_spark.exports.page.evaluation import (
+    before_and_after,
+    calibration,
+    discrimination,
+    groups,
+    rows_sentence,
+)
 from figs_spark.exports.page.facts import facts_section
 from figs_spark.exports.page.fields import Field, Range, Wording, make_fields
 from figs_spark.exports.page.growth import Growth, growth_section
@@ -21,6 +27,7 @@ from figs_spark.exports.page.program import make_program
 from figs_spark.exports.page.statement import Statement, definitions, statement_section
 from figs_spark.pictures.trees import draw_model
 from figs_spark.treesum import TreeSum
+from figs_spark.treesum.points import Points
 from figs_spark.treesum.reading import Labels
 from figs_spark.treesum.small_cells import STRICT
 
@@ -39,7 +46,9 @@ class Page:
     ranges: Mapping[str, Range] = field(default_factory=dict)
     signs: Sequence[str] = ()  # columns that are always 0 or 1
     results: Evaluated | None = None
+    before: Evaluated | None = None  # of the model that this one was made from
     growth: Growth | None = None
+    points: Points | None = None  # if leaves add whole points
     settings: Mapping[str, str] = field(default_factory=dict)  # of the fit, and versions
     small_cell: int = STRICT
     report: Mapping[str, Any] = field(default_factory=dict)  # data from which it is read again
@@ -80,7 +89,9 @@ def _sections(page: Page, fields: Mapping[int, Field]) -> Iterator[Section]:
 
 def _of_model(page: Page, fields: Mapping[int, Field]) -> Iterator[Section]:
     model = page.model
-    facts = facts_section(model, fields, page.statement, page.results, page.small_cell)
+    facts = facts_section(
+        model, fields, page.statement, page.results, page.small_cell, page.labels.remarks
+    )
     yield Section("facts", "Model facts", "Facts", facts)
     group = wording_of(page.wordings, model.group_column)
     form = calculator(model, list(fields.values()), group)
@@ -94,6 +105,8 @@ def _of_results(page: Page) -> Iterator[Section]:
         return
     rows = element("p", rows_sentence(results), class_="quiet")
     shown = rows + discrimination(results)
+    if page.before is not None:
+        shown += before_and_after(page.before, results)
     yield Section("performance", "Performance", "Performance", shown, on_own_page=True)
     yield Section("calibration", "Calibration", "Calibration", calibration(results))
     others = [name for name in results.columns if name not in results.over_time_and_place]
@@ -110,7 +123,7 @@ def _model(page: Page, fields: Mapping[int, Field]) -> Html:
         words = f"The mean of {len(page.model.sums)} sums of trees; a page cannot show them all."
         return element("p", words)
     headings = _headings(page)
-    parts = [paper_card(page.model, fields, headings)]
+    parts = [paper_card(page.model, fields, headings, page.points)]
     for heading, one in zip(headings, page.model.sums, strict=True):
         leaves = sum(1 for tree in one.trees for _ in tree.leaves())
         if leaves <= MOST_PICTURED:

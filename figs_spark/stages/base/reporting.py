@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -46,6 +47,7 @@ class Reporting(FittedModel):
         weightCol: str | None = None,
         sensitivities: Sequence[float] = SENSITIVITIES,
         training: DataFrame | None = None,
+        original: FittedModel | None = None,
         stability: Any = None,
         sizes: Any = None,
         smallCell: int = STRICT,
@@ -57,7 +59,8 @@ class Reporting(FittedModel):
         them if they lack its probability. `groupCols` are groups of patients to compare,
         `validationCols` dates or sites; of dates the years are compared. `about` has what only
         people know, and `fields` the name, unit, help, range and labels of columns. The usual
-        ranges of numbers come from `training` or else from `evaluation`. `stability` and `sizes`
+        ranges of numbers come from `training` or else from `evaluation`. `original` is the model
+        that this one was made from by hand or in points: both are compared. `stability` and `sizes`
         are what `stability` and `crossValidatePath` gave. Counts below `smallCell` are not shown,
         nor is anything that would tell them.
         """
@@ -69,6 +72,9 @@ class Reporting(FittedModel):
         if evaluation is not None:
             columns = (list(groupCols), list(validationCols))
             results = self._results(evaluation, *columns, weightCol, sensitivities, smallCell)
+        before = None
+        if isinstance(original, Reporting) and evaluation is not None:
+            before = original._results(evaluation, [], [], weightCol, (), smallCell)
         rows = evaluation if training is None else training
         ranges, signs = ({}, []) if rows is None else usual_values(self, rows, smallCell)
         growth = self._growth(stability, sizes)
@@ -86,7 +92,9 @@ class Reporting(FittedModel):
             ranges=ranges,
             signs=signs,
             results=results,
+            before=before,
             growth=growth,
+            points=getattr(self, "_points", None),
             settings=self._settings(),
             small_cell=smallCell,
             report=embedded(self, smallCell, content),
@@ -127,8 +135,10 @@ class Reporting(FittedModel):
     def _growth(self, stability: Any, sizes: Any) -> Growth | None:
         """The path of sizes that the model itself knows, and what was measured besides."""
         family = self._family()
-        if family.kind == "mean":
-            return None
+        if family.kind == "mean" or not all(
+            math.isfinite(v) for s in family.sums for v in s.losses
+        ):
+            return None  # an ensemble has no such path, and that of a changed model is not known
         names = [str(group) for group in family.groups] or [""]
         paths = {}
         for name, one in zip(names, family.sums, strict=True):
