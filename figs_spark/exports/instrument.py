@@ -7,7 +7,7 @@ sum per group, and a row of any other group has no prediction.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -46,6 +46,9 @@ class Family:
     groups: tuple[Group, ...] = ()  # of each sum
     group_column: str | None = None
     notes: tuple[str, ...] = ()
+
+    def with_notes(self, notes: tuple[str, ...]) -> Family:
+        return replace(self, notes=(*self.notes, *notes))
 
 
 @dataclass(frozen=True)

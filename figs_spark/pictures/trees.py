@@ -133,6 +133,8 @@ def _heading(reading: Reading, title: str, width: float) -> tuple[list[Shape], f
         f"leaf and add its value{several}. The sum is {reading.labels.outcome}."
     )
     titles, lines = wrapped(title, 18 * BOLD, width), wrapped(how, 12, width)
+    for remark in reading.labels.remarks:
+        lines += wrapped(remark, 12, width)
     top = MARGIN - 2 + len(titles) * 18 * LEADING
     shapes = paragraph(MARGIN, MARGIN - 4, titles, 18, bold=True)
     shapes += paragraph(MARGIN, top, lines, 12, PALE_INK)

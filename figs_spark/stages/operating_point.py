@@ -65,11 +65,14 @@ class WithOperatingPoint(FittedModel):
 
     def truncate(self, k: Any) -> Self:
         """The model as it was after its first k splits, without the operating point."""
-        smaller = super().truncate(k)  # type: ignore[safe-super]
-        if smaller.operatingPoint is not None:
-            smaller.clear(smaller.getParam("threshold"))
-        smaller._operating_point = None
-        return smaller
+        smaller: Self = super().truncate(k)  # type: ignore[safe-super]
+        return smaller._without_operating_point()
+
+    def _without_operating_point(self) -> Self:
+        if self.operatingPoint is not None:
+            self.clear(self.getParam("threshold"))
+        self._operating_point = None
+        return self
 
     def _text(self, small_cell: int | None = None) -> str:
         sentence = self._operating_sentence(small_cell)
