@@ -66,7 +66,7 @@ def faults() -> dict[str, Any]:
 
 def inputs() -> dict[str, Any]:
     """Bad and unusual input, by the tests of the suite."""
-    return _tested([*INPUTS])
+    return _tested(["--dist", "loadfile", *INPUTS])
 
 
 def mutations() -> dict[str, Any]:
@@ -91,7 +91,7 @@ def memory() -> dict[str, Any]:
 def _tested(arguments: list[str], **environment: str) -> dict[str, Any]:
     """Run tests; how many there were, which of them failed, and what they printed."""
     report, started = FIGURES / "tests.xml", time.perf_counter()
-    command = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadfile", "-q"]
+    command = [sys.executable, "-m", "pytest", "-n", "2", "-q"]
     run = subprocess.run(
         [*command, f"--junitxml={report}", *arguments],
         cwd=ROOT,
