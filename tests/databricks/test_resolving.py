@@ -46,8 +46,10 @@ def test_with_pyspark(spark: str, tmp_path: Path) -> None:
     _check_bounds(versions)
 
 
-@pytest.mark.parametrize("options", [["--constraint", str(OLD_CLIENT)], []])
+@pytest.mark.parametrize("options", [["--constraint", str(OLD_CLIENT)], []], ids=["16.1", "newest"])
 def test_beside_databricks_connect(options: list[str], tmp_path: Path) -> None:
+    if not options and sys.version_info < (3, 12):
+        pytest.skip("databricks-connect from 17 on needs Python 3.12")
     versions = resolved(tmp_path, *options, "databricks-connect", *WITHOUT_SPARK)
     assert versions["databricks-connect"] >= Version("16.1")
     assert "pyspark" not in versions
