@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
+from tests.databricks.clients import WITH_CLIENTS
 from tests.unit.test_constraints import runtime
 
 ROOT = Path(__file__).parents[2]
@@ -18,7 +19,7 @@ OLD_CLIENT = ROOT / "conf" / "databricks-connect-16.1.txt"
 NO_INDEX = ("No matching distribution", "Could not find a version", "Max retries", "Connection")
 WITHOUT_SPARK = [str(need) for need in runtime() if need.name != "pyspark"]
 
-pytestmark = [pytest.mark.databricks, pytest.mark.slow]
+pytestmark = [*WITH_CLIENTS, pytest.mark.slow]
 
 
 def resolved(folder: Path, *requirements: str) -> dict[str, Version]:
