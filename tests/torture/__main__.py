@@ -1,7 +1,7 @@
 """What is tried to break figs_spark, and the table of the last run.
 
     python -m tests.torture                  # all steps, then the table
-    python -m tests.torture kills table      # some of them
+    python -m tests.torture executors table  # some of them
     python -m tests.torture table --write    # puts the table of the last run into docs/trust.md
 
 Each step writes its figures into build/torture. The exit code is 1 if anything failed.
