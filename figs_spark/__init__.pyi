@@ -102,6 +102,16 @@ class _HasBootstrap:
     def getBootstrap(self) -> bool:
         """The value of `bootstrap`, or its default."""
 
+class _HasCalibrate:
+    calibrate: Param[bool]
+
+    def setCalibrate(self, value: bool) -> Self:
+        """Set `calibrate`: with classWeight: fit all leaf values on rows without their class
+        weights, so that probabilities are the rates of the data."""
+
+    def getCalibrate(self) -> bool:
+        """The value of `calibrate`, or its default."""
+
 class _HasCategoricalCols:
     categoricalCols: Param[list[str] | None]
 
@@ -428,6 +438,17 @@ class _HasRawPredictionCol:
     def getRawPredictionCol(self) -> str:
         """The value of `rawPredictionCol`, or its default."""
 
+class _HasRefit:
+    refit: Param[str]
+
+    def setRefit(self, value: str) -> Self:
+        """Set `refit`: how all leaf values are fitted together once the splits are made: 'none',
+        as they grew; 'linear', by least squares; 'logistic', two classes: the sum becomes log
+        odds."""
+
+    def getRefit(self) -> str:
+        """The value of `refit`, or its default."""
+
 class _HasScoreCol:
     scoreCol: Param[str]
 
@@ -538,46 +559,46 @@ class _HasWorkDir:
 
 class _BaggedFIGSClassificationParams(
     _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
-    _HasPredictionCol, _HasClassWeight, _HasProbabilityCol, _HasRawPredictionCol, _HasThreshold,
-    _HasThresholds, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
-    _HasMinInstancesPerNode, _HasMinWeightFractionPerNode, _HasMinImpurityDecrease,
-    _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose, _HasNumEstimators,
-    _HasSubsamplingRate, _HasBootstrap, _HasIdCol
+    _HasPredictionCol, _HasClassWeight, _HasCalibrate, _HasProbabilityCol, _HasRawPredictionCol,
+    _HasThreshold, _HasThresholds, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins,
+    _HasMinCategoryCount, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
+    _HasMinImpurityDecrease, _HasRefit, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir,
+    _HasVerbose, _HasNumEstimators, _HasSubsamplingRate, _HasBootstrap, _HasIdCol
 ): ...
 
 class _BaggedFIGSRegressionParams(
     _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
     _HasPredictionCol, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
-    _HasMinInstancesPerNode, _HasMinWeightFractionPerNode, _HasMinImpurityDecrease,
+    _HasMinInstancesPerNode, _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRefit,
     _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose, _HasNumEstimators,
     _HasSubsamplingRate, _HasBootstrap, _HasIdCol
 ): ...
 
 class _FIGSClassificationParams(
     _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
-    _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasClassWeight, _HasProbabilityCol,
-    _HasRawPredictionCol, _HasThreshold, _HasThresholds, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth,
-    _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasFeatureSubsetStrategy, _HasValidationIndicatorCol, _HasSeed,
-    _HasMode, _HasWorkDir, _HasVerbose
+    _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasClassWeight, _HasCalibrate,
+    _HasProbabilityCol, _HasRawPredictionCol, _HasThreshold, _HasThresholds, _HasMaxSplits,
+    _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode,
+    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRefit, _HasFeatureSubsetStrategy,
+    _HasValidationIndicatorCol, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose
 ): ...
 
 class _FIGSRegressionParams(
     _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
     _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth,
     _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasFeatureSubsetStrategy, _HasValidationIndicatorCol, _HasSeed,
-    _HasMode, _HasWorkDir, _HasVerbose
+    _HasMinImpurityDecrease, _HasRefit, _HasFeatureSubsetStrategy, _HasValidationIndicatorCol,
+    _HasSeed, _HasMode, _HasWorkDir, _HasVerbose
 ): ...
 
 class _GFIGSClassificationParams(
     _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
-    _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasClassWeight, _HasProbabilityCol,
-    _HasRawPredictionCol, _HasThreshold, _HasThresholds, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth,
-    _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir,
-    _HasVerbose, _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup, _HasUnseenGroup,
-    _HasMembershipFeaturesCols, _HasMembershipExcludeCols, _HasMembershipFolds,
+    _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasClassWeight, _HasCalibrate,
+    _HasProbabilityCol, _HasRawPredictionCol, _HasThreshold, _HasThresholds, _HasMaxSplits,
+    _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode,
+    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRefit, _HasFeatureSubsetStrategy,
+    _HasSeed, _HasMode, _HasWorkDir, _HasVerbose, _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup,
+    _HasUnseenGroup, _HasMembershipFeaturesCols, _HasMembershipExcludeCols, _HasMembershipFolds,
     _HasMembershipFoldCol, _HasMembershipProbabilityCol
 ): ...
 
@@ -585,7 +606,7 @@ class _GFIGSRegressionParams(
     _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
     _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth,
     _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir,
+    _HasMinImpurityDecrease, _HasRefit, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir,
     _HasVerbose, _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup, _HasUnseenGroup,
     _HasMembershipFeaturesCols, _HasMembershipExcludeCols, _HasMembershipFolds,
     _HasMembershipFoldCol, _HasMembershipProbabilityCol
@@ -610,16 +631,16 @@ class BaggedFIGSClassifier(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
         categoricalCols: Sequence[str] | None = None, labelCol: str = "label",
         weightCol: str | None = None, predictionCol: str = "prediction",
-        classWeight: str | Mapping[int, float] = "none", probabilityCol: str = "probability",
-        rawPredictionCol: str = "rawPrediction", threshold: float = 0.5,
-        thresholds: Sequence[float] | None = None, maxSplits: int | None = 10,
-        maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
-        minCategoryCount: int = 10, minInstancesPerNode: int = 1,
+        classWeight: str | Mapping[int, float] = "none", calibrate: bool = False,
+        probabilityCol: str = "probability", rawPredictionCol: str = "rawPrediction",
+        threshold: float = 0.5, thresholds: Sequence[float] | None = None,
+        maxSplits: int | None = 10, maxTrees: int | None = None, maxDepth: int | None = None,
+        maxBins: int = 255, minCategoryCount: int = 10, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
-        featureSubsetStrategy: str | float = "auto", seed: int = 0, mode: str = "auto",
-        workDir: str | None = None, verbose: bool = False, numEstimators: int = 100,
-        subsamplingRate: float = 1.0, bootstrap: bool = True, idCol: str | None = None,
-        oobScore: bool = False
+        refit: str = "none", featureSubsetStrategy: str | float = "auto", seed: int = 0,
+        mode: str = "auto", workDir: str | None = None, verbose: bool = False,
+        numEstimators: int = 100, subsamplingRate: float = 1.0, bootstrap: bool = True,
+        idCol: str | None = None, oobScore: bool = False
     ) -> None: ...
 
     @overload
@@ -644,10 +665,10 @@ class BaggedFIGSRegressor(
         maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
         minCategoryCount: int = 10, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
-        featureSubsetStrategy: str | float = "auto", seed: int = 0, mode: str = "auto",
-        workDir: str | None = None, verbose: bool = False, numEstimators: int = 100,
-        subsamplingRate: float = 1.0, bootstrap: bool = True, idCol: str | None = None,
-        oobScore: bool = False
+        refit: str = "none", featureSubsetStrategy: str | float = "auto", seed: int = 0,
+        mode: str = "auto", workDir: str | None = None, verbose: bool = False,
+        numEstimators: int = 100, subsamplingRate: float = 1.0, bootstrap: bool = True,
+        idCol: str | None = None, oobScore: bool = False
     ) -> None: ...
 
     @overload
@@ -670,13 +691,15 @@ class FIGSClassifier(
         categoricalCols: Sequence[str] | None = None, labelCol: str = "label",
         weightCol: str | None = None, predictionCol: str = "prediction", leafCol: str = "",
         contributionsCol: str = "", classWeight: str | Mapping[int, float] = "none",
-        probabilityCol: str = "probability", rawPredictionCol: str = "rawPrediction",
-        threshold: float = 0.5, thresholds: Sequence[float] | None = None,
-        maxSplits: int | None = 12, maxTrees: int | None = None, maxDepth: int | None = None,
-        maxBins: int = 255, minCategoryCount: int = 10, minInstancesPerNode: int = 1,
+        calibrate: bool = False, probabilityCol: str = "probability",
+        rawPredictionCol: str = "rawPrediction", threshold: float = 0.5,
+        thresholds: Sequence[float] | None = None, maxSplits: int | None = 12,
+        maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
+        minCategoryCount: int = 10, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
-        featureSubsetStrategy: str | float = "all", validationIndicatorCol: str | None = None,
-        seed: int = 0, mode: str = "auto", workDir: str | None = None, verbose: bool = False
+        refit: str = "none", featureSubsetStrategy: str | float = "all",
+        validationIndicatorCol: str | None = None, seed: int = 0, mode: str = "auto",
+        workDir: str | None = None, verbose: bool = False
     ) -> None: ...
 
     @overload
@@ -701,9 +724,9 @@ class FIGSRegressor(
         contributionsCol: str = "", maxSplits: int | None = 12, maxTrees: int | None = None,
         maxDepth: int | None = None, maxBins: int = 255, minCategoryCount: int = 10,
         minInstancesPerNode: int = 1, minWeightFractionPerNode: float = 0.0,
-        minImpurityDecrease: float = 0.0, featureSubsetStrategy: str | float = "all",
-        validationIndicatorCol: str | None = None, seed: int = 0, mode: str = "auto",
-        workDir: str | None = None, verbose: bool = False
+        minImpurityDecrease: float = 0.0, refit: str = "none",
+        featureSubsetStrategy: str | float = "all", validationIndicatorCol: str | None = None,
+        seed: int = 0, mode: str = "auto", workDir: str | None = None, verbose: bool = False
     ) -> None: ...
 
     @overload
@@ -726,15 +749,17 @@ class GFIGSClassifier(
         categoricalCols: Sequence[str] | None = None, labelCol: str = "label",
         weightCol: str | None = None, predictionCol: str = "prediction", leafCol: str = "",
         contributionsCol: str = "", classWeight: str | Mapping[int, float] = "none",
-        probabilityCol: str = "probability", rawPredictionCol: str = "rawPrediction",
-        threshold: float = 0.5, thresholds: Sequence[float] | None = None,
-        maxSplits: int | None = 12, maxTrees: int | None = None, maxDepth: int | None = None,
-        maxBins: int = 255, minCategoryCount: int = 10, minInstancesPerNode: int = 1,
+        calibrate: bool = False, probabilityCol: str = "probability",
+        rawPredictionCol: str = "rawPrediction", threshold: float = 0.5,
+        thresholds: Sequence[float] | None = None, maxSplits: int | None = 12,
+        maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
+        minCategoryCount: int = 10, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
-        featureSubsetStrategy: str | float = "all", seed: int = 0, mode: str = "auto",
-        workDir: str | None = None, verbose: bool = False, groupCol: str = "group",
-        weighting: str = "membership", maxSplitsByGroup: Mapping[Any, int] | None = None,
-        unseenGroup: str = "error", membershipFeaturesCols: Sequence[str] | None = None,
+        refit: str = "none", featureSubsetStrategy: str | float = "all", seed: int = 0,
+        mode: str = "auto", workDir: str | None = None, verbose: bool = False,
+        groupCol: str = "group", weighting: str = "membership",
+        maxSplitsByGroup: Mapping[Any, int] | None = None, unseenGroup: str = "error",
+        membershipFeaturesCols: Sequence[str] | None = None,
         membershipExcludeCols: Sequence[str] | None = None, membershipFolds: int = 0,
         membershipFoldCol: str | None = None, membershipProbabilityCol: str | None = None,
         membershipEstimator: Any = None
@@ -762,11 +787,11 @@ class GFIGSRegressor(
         contributionsCol: str = "", maxSplits: int | None = 12, maxTrees: int | None = None,
         maxDepth: int | None = None, maxBins: int = 255, minCategoryCount: int = 10,
         minInstancesPerNode: int = 1, minWeightFractionPerNode: float = 0.0,
-        minImpurityDecrease: float = 0.0, featureSubsetStrategy: str | float = "all", seed: int = 0,
-        mode: str = "auto", workDir: str | None = None, verbose: bool = False,
-        groupCol: str = "group", weighting: str = "membership",
-        maxSplitsByGroup: Mapping[Any, int] | None = None, unseenGroup: str = "error",
-        membershipFeaturesCols: Sequence[str] | None = None,
+        minImpurityDecrease: float = 0.0, refit: str = "none",
+        featureSubsetStrategy: str | float = "all", seed: int = 0, mode: str = "auto",
+        workDir: str | None = None, verbose: bool = False, groupCol: str = "group",
+        weighting: str = "membership", maxSplitsByGroup: Mapping[Any, int] | None = None,
+        unseenGroup: str = "error", membershipFeaturesCols: Sequence[str] | None = None,
         membershipExcludeCols: Sequence[str] | None = None, membershipFolds: int = 0,
         membershipFoldCol: str | None = None, membershipProbabilityCol: str | None = None,
         membershipEstimator: Any = None

@@ -27,7 +27,6 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -39,7 +38,7 @@ from figs_spark.engine.histograms import Floats, Layout, Request, Sums
 from figs_spark.engine.kernels.records import CutLimits, Slots
 from figs_spark.engine.splits import TINY, BinSplit, Cut, Cuts
 from figs_spark.treesum import Node, Split, TreeSum
-from figs_spark.treesum.nodes import BOOLEAN, NUMBER
+from figs_spark.treesum.nodes import BOOLEAN, IDENTITY, NUMBER, Coefficients
 from figs_spark.treesum.text import condition
 from figs_spark.treesum.visible import visible_name
 
@@ -100,6 +99,9 @@ class Growth:
         self.trees = GrowingTrees(layout.outputs)
         self.candidates = CandidateHistograms(layout, self.trees, self._may_split)
         self.losses: list[float] = []
+        self.path: list[Floats] | None = None  # coefficients of each size, if fitted together
+        self.link = IDENTITY
+        self.remarks: tuple[str, ...] = ()
         self.steps = 0
         self.done = False
         self._best: dict[int, Cut | None] = {}  # by candidate
@@ -317,15 +319,38 @@ class Growth:
 
     # The model
 
-    @cached_property
+    @property
+    def ridges(self) -> list[float]:
+        """The ridge that the values of each size are fitted with."""
+        return [0.0] * (self.steps + 1)
+
+    @property
     def model(self) -> TreeSum:
         """The model as plain data; the histograms are let go."""
         self.candidates.clear()
         constant = tuple((self.mean + self.centre).tolist())
-        trees = self.trees.frozen(self.centre, math.sqrt(self.losses[0]))
-        return TreeSum(
+        decimals = _decimals(math.sqrt(self.losses[0]) if self.link == IDENTITY else 1.0)
+        trees = self.trees.frozen(self.centre, decimals)
+        model = TreeSum(
             features=self.bins.described,
             trees=trees or (Node(constant, self.rows, self.weight),),
             constant=constant,
             losses=tuple(self.losses),
+            link=self.link,
+            remarks=self.remarks,
         )
+        return model if self.path is None else model.with_path(self._frozen_path(decimals))
+
+    def _frozen_path(self, decimals: int) -> tuple[Coefficients, ...]:
+        """The path as plain data, rounded as values are; the constant takes back the centre."""
+        sizes = []
+        for fitted in self.path or []:
+            coefficients = np.round(fitted, decimals)
+            coefficients[0] += self.centre
+            sizes.append(tuple(map(tuple, coefficients.tolist())))
+        return tuple(sizes)
+
+
+def _decimals(spread: float) -> int:
+    """About a 1e-12th of the spread of the target: more is rounding."""
+    return 12 - math.floor(math.log10(spread or 1.0))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -81,15 +80,12 @@ class GrowingTrees:
             value=np.array([n.value for n in nodes], np.float64).reshape(count, self.outputs),
         )
 
-    def frozen(self, centre: Floats, spread: float) -> tuple[Node, ...]:
+    def frozen(self, centre: Floats, decimals: int) -> tuple[Node, ...]:
         """The trees as plain data; the first one takes back the centre of the target.
 
-        Values are rounded to about a 1e-12th of the spread of the target. So leaves with the same
-        mean have the same value, and rows that score the same are ties.
+        Values are rounded to these decimals. So leaves with the same mean have the same value, and
+        rows that score the same are ties.
         """
-        if not self.roots:
-            return ()
-        decimals = 12 - math.floor(math.log10(spread or 1.0))
 
         def tree(index: int) -> Node:
             node = self.nodes[index]

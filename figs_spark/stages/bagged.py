@@ -42,6 +42,7 @@ from figs_spark.treesum import Feature, TreeSum
 from figs_spark.treesum.adjustments import Adjustment
 from figs_spark.treesum.contents import read_members
 from figs_spark.treesum.nodes import only_named
+from figs_spark.treesum.prediction import Outcome
 from figs_spark.treesum.serialization import to_dict
 from figs_spark.treesum.strict_json import Entry, plain
 from figs_spark.treesum.text import rules
@@ -108,7 +109,7 @@ class BaggedModel(FittedModel):
             )
         hashable_field(dataset, name, "idCol")
         dataset, features = self._with_features(dataset, f"{self.uid}_features")
-        ensemble = Ensemble.of(self.members, self._target)
+        ensemble = Ensemble.of(self.members, self._sum_outcome)
         predict = table_udf(
             partial(ensemble.predict_held, sampling(self, Target(self._classes))), self.numFeatures
         )
@@ -174,13 +175,18 @@ class BaggedModel(FittedModel):
     def _family(self) -> Family:
         return Family("mean", self.members)
 
+    @property
+    def _target(self) -> Outcome:
+        """The score of the ensemble is a mean of what its members expect."""
+        return self._sum_outcome.of_mean
+
     def _score_array(self, features: Sequence[Column]) -> Column:
-        ensemble = Ensemble.of(self.members, self._target)
+        ensemble = Ensemble.of(self.members, self._sum_outcome)
         score = table_udf(ensemble.predict, self.numFeatures)
         return score(as_numbers(self._features, features))
 
     def _raw_scores(self, values: Any) -> np.ndarray:
-        expected = [self._target.expected_table(m.predict(values)) for m in self.members]
+        expected = [self._sum_outcome.expected_table(m.predict(values)) for m in self.members]
         mean: np.ndarray = np.mean(expected, axis=0)
         return mean
 
@@ -197,7 +203,7 @@ class BaggedModel(FittedModel):
         self.members = read_members(contents, source)
         score = Entry(contents, source).inner("oobScore")
         self.oobScore = None if score.value is None else score.number("nan", "inf", "-inf")
-        self._set_classes(contents, self.members[0].outputs, source)
+        self._set_classes(contents, self.members[0], source)
 
 
 class BaggedFIGSRegressionModel(RegressionOutputs, BaggedModel):

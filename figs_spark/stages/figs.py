@@ -182,7 +182,7 @@ class FIGSModel(FittedModel):
 
     def _set_contents(self, contents: dict[str, Any], source: str) -> None:
         self.treeSum = read_sum(contents, source)
-        self._set_classes(contents, self.treeSum.outputs, source)
+        self._set_classes(contents, self.treeSum, source)
         losses = Entry(contents, source).inner("validationLosses")
         self._validation_losses = None if losses.value is None else losses.numbers("inf", "nan")
         if len(self._validation_losses or self.treeSum.losses) < len(self.treeSum.losses):

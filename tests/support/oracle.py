@@ -95,3 +95,47 @@ def best_cut(
                     found.append((gain, j, float(threshold), side))
     top = max((cut[0] for cut in found), default=-np.inf)
     return next((cut for cut in found if cut[0] >= top - tie), (-np.inf, 0, 0.0, False))
+
+
+def ridge_fit(psi: Floats, y: Floats, w: Floats, penalties: Floats) -> Floats:
+    """The constant and the coefficients of least sum w (y - f)^2 + sum of penalties * b^2."""
+    rows = np.sqrt(w)[:, None] * np.column_stack([np.ones(len(psi)), psi])
+    ridge = np.diag(np.sqrt(np.append(0.0, penalties)))
+    target = np.concatenate([np.sqrt(w)[:, None] * y, np.zeros((len(ridge), y.shape[1]))])
+    return np.linalg.lstsq(np.concatenate([rows, ridge]), target, rcond=None)[0]
+
+
+def logistic_fit(psi: Floats, y: Floats, w: Floats, penalties: Floats) -> Floats:
+    """The same for 2 sum w (log(1 + exp(f)) - y f), by a general optimiser."""
+    from scipy.optimize import minimize
+
+    Z = np.column_stack([np.ones(len(psi)), psi])
+    penalties = np.append(0.0, penalties)
+
+    def deviance(b: Floats) -> tuple[float, Floats]:
+        f = Z @ b
+        loss = 2 * w @ (np.logaddexp(0, f) - y * f) + penalties @ b**2
+        return float(loss), 2 * (Z.T @ (w * (1 / (1 + np.exp(-f)) - y)) + penalties * b)
+
+    start = np.zeros(Z.shape[1])
+    options = {"gtol": 1e-12, "ftol": 0.0, "maxiter": 5000, "maxfun": 50000}
+    return minimize(deviance, start, jac=True, method="L-BFGS-B", options=options).x
+
+
+def psi_columns(model: Any, X: Floats) -> Floats:
+    """What a coefficient of 1 of each split adds to each row, from the nodes of a model."""
+    columns = np.zeros((len(X), len(model.splits)))
+
+    def walk(node: Any, rows: Floats) -> None:
+        if node.split is None:
+            return
+        left = node.split.goes_left(X[rows, node.split.feature])
+        up, down = node.left.weight, node.right.weight
+        columns[rows[left], node.split.step] = np.sqrt(down / up)
+        columns[rows[~left], node.split.step] = -np.sqrt(up / down)
+        walk(node.left, rows[left])
+        walk(node.right, rows[~left])
+
+    for tree in model.trees:
+        walk(tree, np.arange(len(X)))
+    return columns

@@ -181,15 +181,28 @@ def _add_overlap(packed, rows, order, child_of, layout, overlap, slot, others):
             overlap[into, offsets[j] + bins[i, j]] += w
 
 
-def accumulate_plain(packed, trees, slots, layout, sums):
+@jit.compiled
+def find_leaves(codes, trees, leaves):
+    """The leaf of each row in each tree, into `leaves` (trees, rows)."""
+    rows = np.arange(codes.shape[0])
+    for k in range(len(trees.roots)):
+        _walk(codes, rows, codes.shape[0], trees, k, leaves[k])
+
+
+def find_leaves_plain(codes, trees, leaves):
     """The same in NumPy."""
-    rows = np.arange(len(packed.codes))
-    leaves = np.empty((len(trees.roots), len(rows)), dtype=np.int32)
+    rows = np.arange(len(codes))
     for k, root in enumerate(trees.roots):
         at = np.full(len(rows), root, dtype=np.int32)
         for _ in range(trees.depths[k]):
-            at = trees.first[at] + trees.goes_right[at, packed.codes[rows, trees.feature[at]]]
+            at = trees.first[at] + trees.goes_right[at, codes[rows, trees.feature[at]]]
         leaves[k] = at
+
+
+def accumulate_plain(packed, trees, slots, layout, sums):
+    """The same in NumPy."""
+    leaves = np.empty((len(trees.roots), len(packed.codes)), dtype=np.int32)
+    find_leaves_plain(packed.codes, trees, leaves)
     kept = packed.times > 0
     if slots.grown >= 0:
         kept &= slots.child[leaves[slots.grown]] >= 0

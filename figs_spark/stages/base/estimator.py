@@ -15,11 +15,13 @@ from pyspark.sql import DataFrame
 from tqdm.auto import tqdm
 
 from figs_spark.engine.grower import GrowthRules
+from figs_spark.engine.refitting import Refit
 from figs_spark.engine.training import Plan
 from figs_spark.stages.base.checks import Checked
 from figs_spark.stages.base.persistence import Persistent
 from figs_spark.stages.params.declared import DeclaredParams
 from figs_spark.stages.params.values import features_per_step
+from figs_spark.treesum.nodes import IDENTITY, LOGIT
 
 
 class Growing(DeclaredParams, Persistent, Estimator[Any]):
@@ -44,7 +46,22 @@ class Growing(DeclaredParams, Persistent, Estimator[Any]):
             features_per_step=features_per_step(strategy, features, self._auto_subset),
             seed=get("seed"),
         )
-        return Plan(rules, get("mode"), get("maxBins"), get("workDir"))
+        return Plan(rules, get("mode"), get("maxBins"), get("workDir"), self._refit(checked))
+
+    def _refit(self, checked: Checked) -> Refit | None:
+        """How values are fitted once the splits are made; ValueError if the outcome forbids it."""
+        how, classes = self.getOrDefault("refit"), checked.table.target.classes
+        if how == "logistic" and classes != 2:
+            outcome = f"{classes} classes" if classes else "numbers"
+            raise ValueError(
+                f"refit 'logistic' is for two classes, and column "
+                f"'{self.getOrDefault('labelCol')}' (labelCol) has {outcome}. Use 'linear' or "
+                f"'none'."
+            )
+        unweighted = bool(self._value_if_any("calibrate") and checked.table.class_factors)
+        if how == "none" and not unweighted:
+            return None
+        return Refit(LOGIT if how == "logistic" else IDENTITY, unweighted)
 
 
 class NestedSizes(Growing):

@@ -11,6 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from figs_spark.dataframes.columns import column, field
+from figs_spark.dataframes.expressions import COLUMNS
 from figs_spark.exports.instrument import Family, Patient
 from figs_spark.pictures.shapes import Drawing, stacked
 from figs_spark.pictures.svg import to_html
@@ -33,7 +34,7 @@ from figs_spark.stages.gfigs.params import CLASSIFICATION, MIXTURE, POOLED, REGR
 from figs_spark.treesum import Feature, TreeSum
 from figs_spark.treesum.adjustments import Adjustment
 from figs_spark.treesum.contents import read_groups
-from figs_spark.treesum.nodes import only_named
+from figs_spark.treesum.nodes import LOGIT, only_named
 from figs_spark.treesum.serialization import to_dict
 from figs_spark.treesum.text import describe_each, rules
 
@@ -250,6 +251,8 @@ class GroupedModel(FittedModel):
             f"no membership probabilities. Give it finite membership features."
         )
         valid = total.isNotNull() & (total > 0) & ~F.isnan(total)
+        if self._target.link == LOGIT:
+            means = [COLUMNS.log_odds(mean) for mean in means]
         return F.when(valid, F.array(*means)).otherwise(F.raise_error(message))
 
     def _details(self, features: Sequence[Column]) -> dict[str, Column]:
@@ -292,7 +295,7 @@ class GroupedModel(FittedModel):
     def _set_contents(self, contents: dict[str, Any], source: str) -> None:
         self._sums, self._effective = read_groups(contents, source)
         first = next(iter(self._sums.values()))
-        self._set_classes(contents, first.outputs, source)
+        self._set_classes(contents, first, source)
         if contents.get("membershipColumns") is None:
             self._membership = None
         else:

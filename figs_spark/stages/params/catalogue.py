@@ -97,6 +97,20 @@ MIN_WEIGHT = Declared(
 MIN_DECREASE = Declared(
     "minImpurityDecrease", 0.0, number(0), "gain / total weight of a split must be above this"
 )
+REFIT = Declared(
+    "refit",
+    "none",
+    choice("none", "linear", "logistic"),
+    "how all leaf values are fitted together once the splits are made: 'none', as they grew; "
+    "'linear', by least squares; 'logistic', two classes: the sum becomes log odds",
+)
+CALIBRATE = Declared(
+    "calibrate",
+    False,
+    boolean,
+    "with classWeight: fit all leaf values on rows without their class weights, so that "
+    "probabilities are the rates of the data",
+)
 SUBSET = Declared(
     "featureSubsetStrategy",
     "all",
@@ -144,7 +158,7 @@ ID_COL = Declared(
 INPUTS = (FEATURES_COL, FEATURES_COLS, CATEGORICAL_COLS)
 OUTCOME = (LABEL_COL, WEIGHT_COL)
 PREDICTIONS = (PREDICTION_COL, LEAF_COL, CONTRIBUTIONS_COL)
-CLASSES = (CLASS_WEIGHT, PROBABILITY_COL, RAW_PREDICTION_COL, THRESHOLD, THRESHOLDS)
+CLASSES = (CLASS_WEIGHT, CALIBRATE, PROBABILITY_COL, RAW_PREDICTION_COL, THRESHOLD, THRESHOLDS)
 GROWING = (
     MAX_SPLITS,
     MAX_TREES,
@@ -154,6 +168,7 @@ GROWING = (
     MIN_INSTANCES,
     MIN_WEIGHT,
     MIN_DECREASE,
+    REFIT,
     SUBSET,
     VALIDATION_COL,
     SEED,

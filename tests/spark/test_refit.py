@@ -1,0 +1,95 @@
+"""Leaf values that are fitted together: the same wherever the rows are, in every family."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pyspark.ml.functions import vector_to_array
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from figs_spark import (
+    BaggedFIGSClassifier,
+    FIGSClassificationModel,
+    FIGSClassifier,
+    FIGSRegressor,
+    GFIGSClassifier,
+)
+from tests.support.patients import FEATURES, patients
+from tests.support.small import assert_same_model
+
+
+@pytest.fixture(scope="module")
+def data(spark: SparkSession) -> DataFrame:
+    return patients(spark, rows=300).cache()
+
+
+def logistic(**params: Any) -> FIGSClassifier:
+    given = {"refit": "logistic", "classWeight": "inverse", "calibrate": True, "maxSplits": 4}
+    return FIGSClassifier(featuresCols=FEATURES, labelCol="died", **(given | params))
+
+
+def risks(scored: DataFrame) -> np.ndarray:
+    rows = scored.select(vector_to_array("probability")[1], "died", "rawPrediction").collect()
+    return np.array([(p, died, raw[1]) for p, died, raw in rows])
+
+
+def test_driver_and_cluster_give_the_same_model_that_scores_and_loads(
+    data: DataFrame, tmp_path: Path
+) -> None:
+    model = logistic(mode="driver").fit(data)
+    other = logistic(mode="cluster").fit(data.repartition(5))
+    assert_same_model(other.treeSum, model.treeSum)
+    assert model.link == other.link == "logit"
+    table = risks(model.transform(data))
+    np.testing.assert_allclose(table[:, 0], 1 / (1 + np.exp(-table[:, 2])), atol=1e-12)
+    assert table[:, 0].mean() == pytest.approx(table[:, 1].mean(), abs=1e-6)
+    frame = data.select(*FEATURES).toPandas()
+    np.testing.assert_allclose(np.sort(model.predictProbability(frame)[:, 1]), np.sort(table[:, 0]))
+    model.save(str(tmp_path / "model"))
+    again = FIGSClassificationModel.load(str(tmp_path / "model"))
+    assert again.fingerprint == model.fingerprint
+    assert again.truncate(2).fingerprint == model.truncate(2).fingerprint
+    sql = data.select(F.expr(model.toSQL()).alias("p"), "died")
+    np.testing.assert_allclose(
+        np.sort([row["p"] for row in sql.collect()]), np.sort(table[:, 0]), atol=1e-12
+    )
+
+
+def test_the_splits_are_those_of_the_weighted_fit(data: DataFrame) -> None:
+    plain = logistic(refit="none", calibrate=False).fit(data).treeSum
+    for how in ("linear", "logistic"):
+        assert logistic(refit=how).fit(data).treeSum.splits == plain.splits
+    assert "without their class weights" in str(logistic(refit="none").fit(data))
+
+
+def test_every_family_fits_log_odds(data: DataFrame) -> None:
+    shared = {"featuresCols": FEATURES, "labelCol": "died", "refit": "logistic", "maxSplits": 3}
+    bagged = BaggedFIGSClassifier(numEstimators=3, oobScore=True, **shared).fit(data)
+    assert 0 < bagged.oobScore <= 1
+    grouped = GFIGSClassifier(groupCol="held", unseenGroup="mixture", **shared).fit(data)
+    for model in (bagged, grouped):
+        assert model.link == "logit"
+        assert risks(model.transform(data))[:, 0] == pytest.approx(
+            model.predictProbability(data.toPandas())[:, 1], abs=1e-9
+        )
+    unseen = risks(grouped.transform(data.limit(5).withColumn("held", F.lit(None).cast("boolean"))))
+    assert ((unseen[:, 0] > 0) & (unseen[:, 0] < 1)).all()
+
+
+def test_sizes_are_chosen_by_the_fitted_values(data: DataFrame) -> None:
+    held = logistic(validationIndicatorCol="held").fit(data)
+    assert len(held.summary) == 5
+    path = logistic().crossValidatePath(data, numFolds=3)
+    assert path.model.link == "logit"
+    assert path.table["loss"].between(0, 0.26).all()
+
+
+def test_log_odds_of_numbers_or_many_classes_are_refused(data: DataFrame) -> None:
+    with pytest.raises(ValueError, match=r"refit 'logistic'.*'triage' \(labelCol\) has 3 classes"):
+        logistic(labelCol="triage", classWeight="none").fit(data)
+    with pytest.raises(ValueError, match=r"refit 'logistic'.*has numbers. Use 'linear'"):
+        FIGSRegressor(featuresCols=FEATURES, labelCol="died", refit="logistic").fit(data)
