@@ -559,11 +559,11 @@ class _HasWorkDir:
 
 class _BaggedFIGSClassificationParams(
     _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
-    _HasPredictionCol, _HasClassWeight, _HasCalibrate, _HasProbabilityCol, _HasRawPredictionCol,
-    _HasThreshold, _HasThresholds, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins,
-    _HasMinCategoryCount, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasRefit, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir,
-    _HasVerbose, _HasNumEstimators, _HasSubsamplingRate, _HasBootstrap, _HasIdCol
+    _HasPredictionCol, _HasClassWeight, _HasProbabilityCol, _HasRawPredictionCol, _HasThreshold,
+    _HasThresholds, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
+    _HasMinInstancesPerNode, _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRefit,
+    _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose, _HasNumEstimators,
+    _HasSubsamplingRate, _HasBootstrap, _HasIdCol
 ): ...
 
 class _BaggedFIGSRegressionParams(
@@ -576,11 +576,11 @@ class _BaggedFIGSRegressionParams(
 
 class _FIGSClassificationParams(
     _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
-    _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasClassWeight, _HasCalibrate,
-    _HasProbabilityCol, _HasRawPredictionCol, _HasThreshold, _HasThresholds, _HasMaxSplits,
-    _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode,
-    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRefit, _HasFeatureSubsetStrategy,
-    _HasValidationIndicatorCol, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose
+    _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasClassWeight, _HasProbabilityCol,
+    _HasRawPredictionCol, _HasThreshold, _HasThresholds, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth,
+    _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
+    _HasMinImpurityDecrease, _HasRefit, _HasFeatureSubsetStrategy, _HasValidationIndicatorCol,
+    _HasSeed, _HasMode, _HasWorkDir, _HasVerbose
 ): ...
 
 class _FIGSRegressionParams(
@@ -593,12 +593,12 @@ class _FIGSRegressionParams(
 
 class _GFIGSClassificationParams(
     _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
-    _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasClassWeight, _HasCalibrate,
-    _HasProbabilityCol, _HasRawPredictionCol, _HasThreshold, _HasThresholds, _HasMaxSplits,
-    _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode,
-    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRefit, _HasFeatureSubsetStrategy,
-    _HasSeed, _HasMode, _HasWorkDir, _HasVerbose, _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup,
-    _HasUnseenGroup, _HasMembershipFeaturesCols, _HasMembershipExcludeCols, _HasMembershipFolds,
+    _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasClassWeight, _HasProbabilityCol,
+    _HasRawPredictionCol, _HasThreshold, _HasThresholds, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth,
+    _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
+    _HasMinImpurityDecrease, _HasRefit, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir,
+    _HasVerbose, _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup, _HasUnseenGroup,
+    _HasMembershipFeaturesCols, _HasMembershipExcludeCols, _HasMembershipFolds,
     _HasMembershipFoldCol, _HasMembershipProbabilityCol
 ): ...
 
@@ -623,7 +623,7 @@ class BaggedFIGSClassificationModel(
     """A fitted Bagging-FIGS for classes: probabilities are the means of those of the members."""
 
 class BaggedFIGSClassifier(
-    _BaggedFIGSClassificationParams, _HasOobScore, _Loaded, _BaggedFIGSClassifier
+    _BaggedFIGSClassificationParams, _HasCalibrate, _HasOobScore, _Loaded, _BaggedFIGSClassifier
 ):
     """Bagging-FIGS for two or more classes, labelled 0, 1, 2, ..."""
 
@@ -631,16 +631,16 @@ class BaggedFIGSClassifier(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
         categoricalCols: Sequence[str] | None = None, labelCol: str = "label",
         weightCol: str | None = None, predictionCol: str = "prediction",
-        classWeight: str | Mapping[int, float] = "none", calibrate: bool = False,
-        probabilityCol: str = "probability", rawPredictionCol: str = "rawPrediction",
-        threshold: float = 0.5, thresholds: Sequence[float] | None = None,
-        maxSplits: int | None = 10, maxTrees: int | None = None, maxDepth: int | None = None,
-        maxBins: int = 255, minCategoryCount: int = 10, minInstancesPerNode: int = 1,
+        classWeight: str | Mapping[int, float] = "none", probabilityCol: str = "probability",
+        rawPredictionCol: str = "rawPrediction", threshold: float = 0.5,
+        thresholds: Sequence[float] | None = None, maxSplits: int | None = 10,
+        maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
+        minCategoryCount: int = 10, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
         refit: str = "none", featureSubsetStrategy: str | float = "auto", seed: int = 0,
         mode: str = "auto", workDir: str | None = None, verbose: bool = False,
         numEstimators: int = 100, subsamplingRate: float = 1.0, bootstrap: bool = True,
-        idCol: str | None = None, oobScore: bool = False
+        idCol: str | None = None, calibrate: bool = False, oobScore: bool = False
     ) -> None: ...
 
     @overload
@@ -682,7 +682,7 @@ class FIGSClassificationModel(
     """A fitted FIGS for classes."""
 
 class FIGSClassifier(
-    _FIGSClassificationParams, _Loaded, _FIGSClassifier
+    _FIGSClassificationParams, _HasCalibrate, _Loaded, _FIGSClassifier
 ):
     """Fast Interpretable Greedy-Tree Sums for two or more classes, labelled 0, 1, 2, ..."""
 
@@ -691,15 +691,14 @@ class FIGSClassifier(
         categoricalCols: Sequence[str] | None = None, labelCol: str = "label",
         weightCol: str | None = None, predictionCol: str = "prediction", leafCol: str = "",
         contributionsCol: str = "", classWeight: str | Mapping[int, float] = "none",
-        calibrate: bool = False, probabilityCol: str = "probability",
-        rawPredictionCol: str = "rawPrediction", threshold: float = 0.5,
-        thresholds: Sequence[float] | None = None, maxSplits: int | None = 12,
-        maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
-        minCategoryCount: int = 10, minInstancesPerNode: int = 1,
+        probabilityCol: str = "probability", rawPredictionCol: str = "rawPrediction",
+        threshold: float = 0.5, thresholds: Sequence[float] | None = None,
+        maxSplits: int | None = 12, maxTrees: int | None = None, maxDepth: int | None = None,
+        maxBins: int = 255, minCategoryCount: int = 10, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
         refit: str = "none", featureSubsetStrategy: str | float = "all",
         validationIndicatorCol: str | None = None, seed: int = 0, mode: str = "auto",
-        workDir: str | None = None, verbose: bool = False
+        workDir: str | None = None, verbose: bool = False, calibrate: bool = False
     ) -> None: ...
 
     @overload
@@ -740,7 +739,7 @@ class GFIGSClassificationModel(
     """A fitted G-FIGS for classes."""
 
 class GFIGSClassifier(
-    _GFIGSClassificationParams, _HasMembershipEstimator, _Loaded, _GFIGSClassifier
+    _GFIGSClassificationParams, _HasCalibrate, _HasMembershipEstimator, _Loaded, _GFIGSClassifier
 ):
     """G-FIGS for two or more classes, labelled 0, 1, 2, ..."""
 
@@ -749,11 +748,10 @@ class GFIGSClassifier(
         categoricalCols: Sequence[str] | None = None, labelCol: str = "label",
         weightCol: str | None = None, predictionCol: str = "prediction", leafCol: str = "",
         contributionsCol: str = "", classWeight: str | Mapping[int, float] = "none",
-        calibrate: bool = False, probabilityCol: str = "probability",
-        rawPredictionCol: str = "rawPrediction", threshold: float = 0.5,
-        thresholds: Sequence[float] | None = None, maxSplits: int | None = 12,
-        maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
-        minCategoryCount: int = 10, minInstancesPerNode: int = 1,
+        probabilityCol: str = "probability", rawPredictionCol: str = "rawPrediction",
+        threshold: float = 0.5, thresholds: Sequence[float] | None = None,
+        maxSplits: int | None = 12, maxTrees: int | None = None, maxDepth: int | None = None,
+        maxBins: int = 255, minCategoryCount: int = 10, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
         refit: str = "none", featureSubsetStrategy: str | float = "all", seed: int = 0,
         mode: str = "auto", workDir: str | None = None, verbose: bool = False,
@@ -762,7 +760,7 @@ class GFIGSClassifier(
         membershipFeaturesCols: Sequence[str] | None = None,
         membershipExcludeCols: Sequence[str] | None = None, membershipFolds: int = 0,
         membershipFoldCol: str | None = None, membershipProbabilityCol: str | None = None,
-        membershipEstimator: Any = None
+        calibrate: bool = False, membershipEstimator: Any = None
     ) -> None: ...
 
     @overload

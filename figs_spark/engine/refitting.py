@@ -77,12 +77,21 @@ class Fitted:
 def fit_path(cells: Cells, basis: Basis, ridges: Sequence[float], link: str) -> Fitted:
     """Fit the values of every size; `ridges` has the penalty of each."""
     columns = np.column_stack([np.ones(len(cells)), basis.of_cells(cells)])
-    if link == LOGIT:
-        path = _logistic_path(cells, columns, basis.penalty, ridges)
-    else:
-        path = _linear_path(cells, columns, basis.penalty, ridges)
-    losses = [_loss(cells, columns[:, : len(b)] @ b, link) for b in path]
-    return Fitted(path, losses)
+    return fit_columns(cells, columns, basis.penalty, ridges, link)
+
+
+def fit_columns(
+    cells: Cells, columns: Floats, penalty: Floats, ridges: Sequence[float], link: str
+) -> Fitted:
+    """The same, from columns (cells, 1 + splits) that begin with ones."""
+    fit = _logistic_path if link == LOGIT else _linear_path
+    path = fit(cells, columns, penalty, ridges)
+    return Fitted(path, path_losses(cells, columns, path, link))
+
+
+def path_losses(cells: Cells, columns: Floats, path: Sequence[Floats], link: str) -> list[float]:
+    """The mean loss of every size on the rows of the cells."""
+    return [_loss(cells, columns[:, : len(b)] @ b, link) for b in path]
 
 
 def _loss(cells: Cells, scores: Floats, link: str) -> float:

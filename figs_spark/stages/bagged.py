@@ -295,7 +295,7 @@ class BaggedFIGSClassifier(ThresholdParams, BaggedEstimator):
 
     __module__ = "figs_spark"
 
-    declared = (*CLASSIFICATION, params.OOB_SCORE)
+    declared = (*CLASSIFICATION, params.CALIBRATE, params.OOB_SCORE)
     _classification = True
     _model_class = BaggedFIGSClassificationModel
     _auto_subset = "sqrt"

@@ -67,10 +67,13 @@ class WithOperatingPoint(FittedModel):
     def truncate(self, k: Any) -> Self:
         """The model as it was after its first k splits, without the operating point."""
         smaller = super().truncate(k)  # type: ignore[safe-super]
-        if smaller.operatingPoint is not None:
-            smaller.clear(smaller.getParam("threshold"))
-        smaller._operating_point = None
+        smaller._forget_operating_point()
         return smaller
+
+    def _forget_operating_point(self) -> None:
+        if self.operatingPoint is not None:
+            self.clear(self.getParam("threshold"))
+        self._operating_point = None
 
     def _text(self, small_cell: int | None = None) -> str:
         sentence = self._operating_sentence(small_cell)

@@ -28,8 +28,9 @@ def data(spark: SparkSession) -> DataFrame:
 
 
 def logistic(**params: Any) -> FIGSClassifier:
-    given = {"refit": "logistic", "classWeight": "inverse", "calibrate": True, "maxSplits": 4}
-    return FIGSClassifier(featuresCols=FEATURES, labelCol="died", **(given | params))
+    given: dict[str, Any] = {"featuresCols": FEATURES, "labelCol": "died", "maxSplits": 4}
+    given |= {"refit": "logistic", "classWeight": "inverse", "calibrate": True}
+    return FIGSClassifier(**(given | params))
 
 
 def risks(scored: DataFrame) -> np.ndarray:
@@ -93,3 +94,38 @@ def test_log_odds_of_numbers_or_many_classes_are_refused(data: DataFrame) -> Non
         logistic(labelCol="triage", classWeight="none").fit(data)
     with pytest.raises(ValueError, match=r"refit 'logistic'.*has numbers. Use 'linear'"):
         FIGSRegressor(featuresCols=FEATURES, labelCol="died", refit="logistic").fit(data)
+
+
+def test_a_model_is_calibrated_on_new_rows(spark: SparkSession, data: DataFrame) -> None:
+    new = patients(spark, rows=150, seed=5).withColumn("died", F.expr("int(died = 1 and gcs > 4)"))
+    model = logistic().fit(data)
+    model.setOperatingPoint(0.9, on=data)
+    for method in ("intercept", "slope", "refit"):
+        changed = model.calibrate(new, method)
+        table = risks(changed.transform(new))
+        assert table[:, 0].mean() == pytest.approx(table[:, 1].mean(), abs=1e-6)
+        assert changed.operatingPoint is None
+        assert "150 new rows" in str(changed)
+        assert changed.fingerprint != model.fingerprint
+    assert "new rows" not in str(model)
+    grouped = GFIGSClassifier(
+        featuresCols=FEATURES, labelCol="died", groupCol="held", weighting="separate", maxSplits=2
+    ).fit(data)
+    changed = grouped.calibrate(new)
+    for held in (False, True):
+        rows = risks(changed.transform(new.where(F.col("held") == held)))
+        assert rows[:, 2].mean() == pytest.approx(rows[:, 1].mean(), abs=1e-9)
+
+
+def test_rows_that_cannot_calibrate_are_named(spark: SparkSession, data: DataFrame) -> None:
+    model = logistic().fit(data)
+    bad = data.withColumn("died", F.when(F.col("gcs") > 8, F.col("died").cast("double")))
+    missing = data.where("gcs <= 8").count()
+    with pytest.raises(ValueError, match=rf"\(labelCol\) is null.* in {missing} of 300 rows"):
+        model.calibrate(bad)
+    with pytest.raises(ValueError, match="is not one of the classes 0 to 1"):
+        model.calibrate(data.withColumn("died", F.lit(2)))
+    with pytest.raises(ValueError, match="method is one of intercept, slope, refit, got 'platt'"):
+        model.calibrate(data, "platt")
+    with pytest.raises(ValueError, match="0 rows"):
+        model.calibrate(data.limit(0))

@@ -68,6 +68,7 @@ WITHOUT_SPARK = [
     "engine/histograms",
     "engine/candidates",
     "engine/growing_trees",
+    "engine/recalibration",
     "engine/refitting",
     "engine/replay",
     "engine/splits",

@@ -116,6 +116,9 @@ class FittedModel(DeclaredParams, Persistent, Exporting, Model):
     def _drawing(self, width: float, small_cell: int | None = None) -> Drawing:
         """The picture; trees that do not fit into one row of this width fill several rows."""
 
+    def _forget_operating_point(self) -> None:
+        """Called when the scores have changed."""
+
     def _details(self, features: Sequence[Column]) -> dict[str, Column]:
         """Further output columns by name."""
         return {}

@@ -20,6 +20,7 @@ from figs_spark.stages.base.inputs import packed_column, with_scoring_array
 from figs_spark.stages.base.model import FittedModel
 from figs_spark.stages.base.outputs import ClassificationOutputs, RegressionOutputs
 from figs_spark.stages.base.rows import by_name
+from figs_spark.stages.calibration import Calibrating
 from figs_spark.stages.figs import FIGSClassificationModel, FIGSModel, FIGSRegressionModel
 from figs_spark.stages.gfigs.groups import (
     Group,
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class GroupedModel(FittedModel):
+class GroupedModel(Calibrating):
     """A fitted G-FIGS, for a numeric outcome or for classes."""
 
     _figs_class: type[FIGSModel]
@@ -108,6 +109,15 @@ class GroupedModel(FittedModel):
         sums = only_named([change(tree_sum) for tree_sum in self._sums.values()])
         changed._sums = dict(zip(self._sums, sums, strict=True))
         return changed
+
+    def _sums_by_group(self) -> Mapping[Any, TreeSum]:
+        return self._sums
+
+    def _take_sums(self, sums: Mapping[Any, TreeSum]) -> None:
+        self._sums = dict(sums)
+
+    def _group_of_rows(self) -> Column:
+        return column(self.getOrDefault("groupCol"))
 
     def _model_of(self, k: int, group: Group) -> FIGSModel:
         model: FIGSModel = self._copyValues(self._figs_class())
