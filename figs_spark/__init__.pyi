@@ -449,6 +449,17 @@ class _HasRefit:
     def getRefit(self) -> str:
         """The value of `refit`, or its default."""
 
+class _HasRegParam:
+    regParam: Param[float | str]
+
+    def setRegParam(self, value: float | str) -> Self:
+        """Set `regParam`: 0: FIGS as in the paper; above 0: all leaf values are fitted together
+        after every split, with this ridge (in units of row weights), and splits are chosen by
+        what that gains; 'auto': the ridge is estimated from the data."""
+
+    def getRegParam(self) -> float | str:
+        """The value of `regParam`, or its default."""
+
 class _HasScoreCol:
     scoreCol: Param[str]
 
@@ -561,17 +572,17 @@ class _BaggedFIGSClassificationParams(
     _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
     _HasPredictionCol, _HasClassWeight, _HasProbabilityCol, _HasRawPredictionCol, _HasThreshold,
     _HasThresholds, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
-    _HasMinInstancesPerNode, _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRefit,
-    _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose, _HasNumEstimators,
-    _HasSubsamplingRate, _HasBootstrap, _HasIdCol
+    _HasMinInstancesPerNode, _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam,
+    _HasRefit, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose,
+    _HasNumEstimators, _HasSubsamplingRate, _HasBootstrap, _HasIdCol
 ): ...
 
 class _BaggedFIGSRegressionParams(
     _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
     _HasPredictionCol, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
-    _HasMinInstancesPerNode, _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRefit,
-    _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose, _HasNumEstimators,
-    _HasSubsamplingRate, _HasBootstrap, _HasIdCol
+    _HasMinInstancesPerNode, _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam,
+    _HasRefit, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose,
+    _HasNumEstimators, _HasSubsamplingRate, _HasBootstrap, _HasIdCol
 ): ...
 
 class _FIGSClassificationParams(
@@ -579,16 +590,16 @@ class _FIGSClassificationParams(
     _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasClassWeight, _HasProbabilityCol,
     _HasRawPredictionCol, _HasThreshold, _HasThresholds, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth,
     _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasRefit, _HasFeatureSubsetStrategy, _HasValidationIndicatorCol,
-    _HasSeed, _HasMode, _HasWorkDir, _HasVerbose
+    _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasFeatureSubsetStrategy,
+    _HasValidationIndicatorCol, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose
 ): ...
 
 class _FIGSRegressionParams(
     _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
     _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth,
     _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasRefit, _HasFeatureSubsetStrategy, _HasValidationIndicatorCol,
-    _HasSeed, _HasMode, _HasWorkDir, _HasVerbose
+    _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasFeatureSubsetStrategy,
+    _HasValidationIndicatorCol, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose
 ): ...
 
 class _GFIGSClassificationParams(
@@ -596,8 +607,8 @@ class _GFIGSClassificationParams(
     _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasClassWeight, _HasProbabilityCol,
     _HasRawPredictionCol, _HasThreshold, _HasThresholds, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth,
     _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasRefit, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir,
-    _HasVerbose, _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup, _HasUnseenGroup,
+    _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasFeatureSubsetStrategy, _HasSeed, _HasMode,
+    _HasWorkDir, _HasVerbose, _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup, _HasUnseenGroup,
     _HasMembershipFeaturesCols, _HasMembershipExcludeCols, _HasMembershipFolds,
     _HasMembershipFoldCol, _HasMembershipProbabilityCol
 ): ...
@@ -606,8 +617,8 @@ class _GFIGSRegressionParams(
     _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
     _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth,
     _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasRefit, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir,
-    _HasVerbose, _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup, _HasUnseenGroup,
+    _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasFeatureSubsetStrategy, _HasSeed, _HasMode,
+    _HasWorkDir, _HasVerbose, _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup, _HasUnseenGroup,
     _HasMembershipFeaturesCols, _HasMembershipExcludeCols, _HasMembershipFolds,
     _HasMembershipFoldCol, _HasMembershipProbabilityCol
 ): ...
@@ -637,10 +648,11 @@ class BaggedFIGSClassifier(
         maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
         minCategoryCount: int = 10, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
-        refit: str = "none", featureSubsetStrategy: str | float = "auto", seed: int = 0,
-        mode: str = "auto", workDir: str | None = None, verbose: bool = False,
-        numEstimators: int = 100, subsamplingRate: float = 1.0, bootstrap: bool = True,
-        idCol: str | None = None, calibrate: bool = False, oobScore: bool = False
+        regParam: float | str = 0.0, refit: str = "none",
+        featureSubsetStrategy: str | float = "auto", seed: int = 0, mode: str = "auto",
+        workDir: str | None = None, verbose: bool = False, numEstimators: int = 100,
+        subsamplingRate: float = 1.0, bootstrap: bool = True, idCol: str | None = None,
+        calibrate: bool = False, oobScore: bool = False
     ) -> None: ...
 
     @overload
@@ -665,10 +677,11 @@ class BaggedFIGSRegressor(
         maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
         minCategoryCount: int = 10, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
-        refit: str = "none", featureSubsetStrategy: str | float = "auto", seed: int = 0,
-        mode: str = "auto", workDir: str | None = None, verbose: bool = False,
-        numEstimators: int = 100, subsamplingRate: float = 1.0, bootstrap: bool = True,
-        idCol: str | None = None, oobScore: bool = False
+        regParam: float | str = 0.0, refit: str = "none",
+        featureSubsetStrategy: str | float = "auto", seed: int = 0, mode: str = "auto",
+        workDir: str | None = None, verbose: bool = False, numEstimators: int = 100,
+        subsamplingRate: float = 1.0, bootstrap: bool = True, idCol: str | None = None,
+        oobScore: bool = False
     ) -> None: ...
 
     @overload
@@ -696,9 +709,10 @@ class FIGSClassifier(
         maxSplits: int | None = 12, maxTrees: int | None = None, maxDepth: int | None = None,
         maxBins: int = 255, minCategoryCount: int = 10, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
-        refit: str = "none", featureSubsetStrategy: str | float = "all",
-        validationIndicatorCol: str | None = None, seed: int = 0, mode: str = "auto",
-        workDir: str | None = None, verbose: bool = False, calibrate: bool = False
+        regParam: float | str = 0.0, refit: str = "none",
+        featureSubsetStrategy: str | float = "all", validationIndicatorCol: str | None = None,
+        seed: int = 0, mode: str = "auto", workDir: str | None = None, verbose: bool = False,
+        calibrate: bool = False
     ) -> None: ...
 
     @overload
@@ -723,7 +737,7 @@ class FIGSRegressor(
         contributionsCol: str = "", maxSplits: int | None = 12, maxTrees: int | None = None,
         maxDepth: int | None = None, maxBins: int = 255, minCategoryCount: int = 10,
         minInstancesPerNode: int = 1, minWeightFractionPerNode: float = 0.0,
-        minImpurityDecrease: float = 0.0, refit: str = "none",
+        minImpurityDecrease: float = 0.0, regParam: float | str = 0.0, refit: str = "none",
         featureSubsetStrategy: str | float = "all", validationIndicatorCol: str | None = None,
         seed: int = 0, mode: str = "auto", workDir: str | None = None, verbose: bool = False
     ) -> None: ...
@@ -753,11 +767,11 @@ class GFIGSClassifier(
         maxSplits: int | None = 12, maxTrees: int | None = None, maxDepth: int | None = None,
         maxBins: int = 255, minCategoryCount: int = 10, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
-        refit: str = "none", featureSubsetStrategy: str | float = "all", seed: int = 0,
-        mode: str = "auto", workDir: str | None = None, verbose: bool = False,
-        groupCol: str = "group", weighting: str = "membership",
-        maxSplitsByGroup: Mapping[Any, int] | None = None, unseenGroup: str = "error",
-        membershipFeaturesCols: Sequence[str] | None = None,
+        regParam: float | str = 0.0, refit: str = "none",
+        featureSubsetStrategy: str | float = "all", seed: int = 0, mode: str = "auto",
+        workDir: str | None = None, verbose: bool = False, groupCol: str = "group",
+        weighting: str = "membership", maxSplitsByGroup: Mapping[Any, int] | None = None,
+        unseenGroup: str = "error", membershipFeaturesCols: Sequence[str] | None = None,
         membershipExcludeCols: Sequence[str] | None = None, membershipFolds: int = 0,
         membershipFoldCol: str | None = None, membershipProbabilityCol: str | None = None,
         calibrate: bool = False, membershipEstimator: Any = None
@@ -785,7 +799,7 @@ class GFIGSRegressor(
         contributionsCol: str = "", maxSplits: int | None = 12, maxTrees: int | None = None,
         maxDepth: int | None = None, maxBins: int = 255, minCategoryCount: int = 10,
         minInstancesPerNode: int = 1, minWeightFractionPerNode: float = 0.0,
-        minImpurityDecrease: float = 0.0, refit: str = "none",
+        minImpurityDecrease: float = 0.0, regParam: float | str = 0.0, refit: str = "none",
         featureSubsetStrategy: str | float = "all", seed: int = 0, mode: str = "auto",
         workDir: str | None = None, verbose: bool = False, groupCol: str = "group",
         weighting: str = "membership", maxSplitsByGroup: Mapping[Any, int] | None = None,

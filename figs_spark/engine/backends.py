@@ -142,11 +142,11 @@ class OneModel:
         return cls([each.compact() for each in rows] if small else rows)
 
     def accumulate(self, requests: Requests) -> list[Sums]:
-        ((_, request),) = requests
-        sums = Sums.zeros(request)
+        totals = [Sums.zeros(request) for _, request in requests]
         for rows in self.rows:
-            accumulate(rows, request, sums)
-        return [sums]
+            for (_, request), sums in zip(requests, totals, strict=True):
+                accumulate(rows, request, sums)
+        return totals
 
 
 def tasks_that_pay(growths: Sequence[Growth], backend: DriverBackend, spark: SparkSession) -> int:

@@ -70,6 +70,8 @@ class GrowthRules:
     min_impurity_decrease: float = 0.0
     features_per_step: int | None = None
     seed: int = 0
+    ridge: float | None = 0.0  # 0: the paper's algorithm; None: from the data
+    joint: bool = True  # whether a ridge also means that all values are fitted together
 
 
 def grow(
@@ -78,9 +80,12 @@ def grow(
     """Grow all models, one pass over the rows per greedy step."""
     active = [growth for growth in growths if not growth.done]
     while active:
-        passed = backend.accumulate([(growth.member, growth.request()) for growth in active])
-        for growth, sums in zip(active, passed, strict=True):
-            growth.absorb(sums)
+        asked = [(growth, growth.requests()) for growth in active]
+        passed = iter(
+            backend.accumulate([(growth.member, one) for growth, own in asked for one in own])
+        )
+        for growth, own in asked:
+            growth.absorb_all([next(passed) for _ in own])
             if growth.ready:
                 growth.split()
         progress(len(active))
@@ -132,8 +137,15 @@ class Growth:
 
     # A greedy step
 
+    def requests(self) -> list[Request]:
+        """What the next pass adds up, perhaps in several parts."""
+        return [self.request()]
+
+    def absorb_all(self, passed: Sequence[Sums]) -> None:
+        """Take what a pass added up, one set of sums for each request."""
+        self.absorb(*passed)
+
     def request(self) -> Request:
-        """What the next pass adds up."""
         slots = self._fresh_slots() if self._to_add_up else self.candidates.slots(self._last)
         return Request(self._features, self._cuts.layout, self.trees.arrays(), slots)
 
@@ -206,8 +218,12 @@ class Growth:
     def _divide(self, leaf: int, best: BinSplit) -> None:
         feature, sides = int(self._features[best.feature]), (best.left, best.right)
         split, goes_left = self.bins.split(feature, best, self.steps)
-        self.trees.divide(leaf, split, goes_left, sides)
-        lowered = sum(float(side.g @ side.mean) for side in sides)
+        moves = [side.g / (side.weight + self._limits.ridge) for side in sides]
+        self.trees.divide(leaf, split, goes_left, sides, moves)
+        lowered = sum(float(side.g @ move) for side, move in zip(sides, moves, strict=True))
+        if self._limits.ridge:  # then the residuals of a side keep a mean
+            left_over = (side.g - side.weight * move for side, move in zip(sides, moves))
+            lowered += sum(float(rest @ move) for rest, move in zip(left_over, moves))
         self.losses.append(max(self.losses[-1] - lowered / self.weight, 0.0))
         self._last = leaf
         level = logging.DEBUG if self.member else logging.INFO
@@ -252,6 +268,7 @@ class Growth:
             min_weight=rules.min_weight_fraction * self.weight * (1 - ROUNDING),
             empty=TINY * self.weight,
             tie=TIE * max(squares, ROUNDING * raw),
+            ridge=0.0 if rules.joint else rules.ridge or 0.0,
         )
 
     @property

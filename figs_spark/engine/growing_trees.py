@@ -49,16 +49,21 @@ class GrowingTrees:
         return self.roots[-1]
 
     def divide(
-        self, leaf: int, split: Split, goes_left: NDArray[np.bool_], sides: Sequence[Side]
+        self,
+        leaf: int,
+        split: Split,
+        goes_left: NDArray[np.bool_],
+        sides: Sequence[Side],
+        moves: Sequence[Floats],
     ) -> None:
-        """Two children take the place of a leaf; each adds the mean residual of its side."""
+        """Two children take the place of a leaf; each moves the value of its side."""
         node = self.nodes[leaf]
         node.split, node.goes_right = split, ~goes_left
         node.left, node.right = len(self.nodes), len(self.nodes) + 1
         depth = node.depth + 1
         self._depths[node.tree] = max(self._depths[node.tree], depth)
-        for side in sides:
-            value = node.value + side.mean
+        for side, move in zip(sides, moves, strict=True):
+            value = node.value + move
             self.nodes.append(LearningNode(node.tree, depth, value, side.rows, side.weight))
 
     def children(self, parent: int) -> tuple[int, int]:

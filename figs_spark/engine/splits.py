@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from figs_spark.engine.histograms import Floats, Layout
 from figs_spark.engine.kernels import jit
+from figs_spark.engine.kernels import joint_split as joint_kernel
 from figs_spark.engine.kernels import split as kernel
 from figs_spark.engine.kernels.records import CutLimits
 
@@ -80,6 +81,23 @@ class Cuts:
             Cut(gain, cut // 2, cut % 2 == 0) if gain > -np.inf else None
             for gain, cut in zip(gains.tolist(), cuts.tolist(), strict=True)
         ]
+
+    def best_joint(
+        self, histogram: Floats, overlaps: Floats, ridge: float, limits: CutLimits
+    ) -> Cut | None:
+        """The best valid cut by its joint gain, see `kernels.joint_split`."""
+        if self.categorical:
+            order = self._order(histogram)
+            histogram, overlaps = histogram[order], overlaps[order]
+        gains = np.empty(2 * len(histogram))
+        run: Any = joint_kernel.joint_gains if jit.available() else joint_kernel.joint_gains_plain
+        offsets, outputs = self.layout.offsets, self.layout.outputs
+        run(histogram, np.ascontiguousarray(overlaps), offsets, outputs, ridge, limits, gains)
+        top = float(gains.max(initial=-np.inf))
+        if top == -np.inf:
+            return None
+        cut = int(np.argmax(gains >= top - limits.tie))
+        return Cut(top, cut // 2, cut % 2 == 0)
 
     def _order(self, histogram: Floats) -> NDArray[np.intp]:
         """Bins with the categories sorted by mean residual, empty ones last."""

@@ -15,6 +15,7 @@ from figs_spark.engine.bins import Bins
 from figs_spark.engine.cells import CellWork, all_cells
 from figs_spark.engine.grower import Growth, GrowthRules, Progress
 from figs_spark.engine.histograms import Floats, Layout
+from figs_spark.engine.joint_growth import JointGrowth
 from figs_spark.engine.packing import collect_packed, pack_here, packed_on_cluster
 from figs_spark.engine.refitting import Basis, Refit, fit_path
 from figs_spark.engine.replay import OUT_OF_BAG_SUMS, Replay, held_out_losses, out_of_bag_sums
@@ -64,7 +65,7 @@ def train(
     weights = weights or OwnWeights(table.target)
     with packed(table, plan, weights) as (bins, backend):
         centre = table.target.centres
-        growths = [Growth(bins, backend.layout, plan.rules, centre, k) for k in range(members)]
+        growths = [growing(bins, backend.layout, plan.rules, centre, k) for k in range(members)]
         grown = backend.grow(growths, progress)
         if plan.refit is not None:
             _refit(backend, grown, plan.refit, table.class_factors)
@@ -74,6 +75,14 @@ def train(
         if "held" in table.frame.columns:
             return Trained(models, held_out_losses=_held_out(backend, grown))
         return Trained(models)
+
+
+def growing(
+    bins: Bins, layout: Layout, rules: GrowthRules, centre: Floats, member: int = 0
+) -> Growth:
+    """A model that is about to grow, in the way that the rules ask for."""
+    kind = Growth if rules.ridge == 0 or not rules.joint else JointGrowth
+    return kind(bins, layout, rules, centre, member)
 
 
 def _refit(

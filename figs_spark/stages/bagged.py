@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from typing_extensions import Self
 
+AUTO_RIDGE = 3.0
 _WITHOUT = (params.LEAF_COL, params.CONTRIBUTIONS_COL, params.VALIDATION_COL)
 _CHANGED = (
     replace(params.MAX_SPLITS, default=10, text="splits of each member; None: no limit"),
@@ -59,6 +60,11 @@ _CHANGED = (
         params.SUBSET,
         default="auto",
         text=params.SUBSET.text + "; 'auto': 'onethird' for regression, 'sqrt' for classification",
+    ),
+    replace(
+        params.REG_PARAM,
+        text="ridge (in units of row weights) that is added to the weight of a leaf, in the gain "
+        f"of a split and in its values; 0: none; 'auto': {AUTO_RIDGE:g}",
     ),
     replace(params.SEED, text="seed of bootstrap samples and feature subsets"),
 )
@@ -228,6 +234,11 @@ class BaggedEstimator(Growing):
     """Grows all members together over one packed data set."""
 
     _model_class: type[BaggedModel]
+    _joint = False
+
+    def _ridge(self) -> float:
+        value = self.getOrDefault("regParam")
+        return AUTO_RIDGE if value == "auto" else float(value)
 
     def _fit(self, dataset: DataFrame) -> BaggedModel:
         get = self.getOrDefault

@@ -111,9 +111,9 @@ def test_a_model_is_calibrated_on_new_rows(spark: SparkSession, data: DataFrame)
     grouped = GFIGSClassifier(
         featuresCols=FEATURES, labelCol="died", groupCol="held", weighting="separate", maxSplits=2
     ).fit(data)
-    changed = grouped.calibrate(new)
+    by_group = grouped.calibrate(new)
     for held in (False, True):
-        rows = risks(changed.transform(new.where(F.col("held") == held)))
+        rows = risks(by_group.transform(new.where(F.col("held") == held)))
         assert rows[:, 2].mean() == pytest.approx(rows[:, 1].mean(), abs=1e-9)
 
 
@@ -129,3 +129,44 @@ def test_rows_that_cannot_calibrate_are_named(spark: SparkSession, data: DataFra
         model.calibrate(data, "platt")
     with pytest.raises(ValueError, match="0 rows"):
         model.calibrate(data.limit(0))
+
+
+@pytest.mark.parametrize("ridge", ["auto", 5.0])
+def test_growing_with_a_ridge_is_the_same_everywhere(data: DataFrame, ridge: Any) -> None:
+    regressor = FIGSRegressor(
+        featuresCols=FEATURES, labelCol="days", weightCol="weight", regParam=ridge, maxSplits=6
+    )
+    model = regressor.copy()._set(mode="driver").fit(data)
+    other = regressor.copy()._set(mode="cluster").fit(data.repartition(5))
+    assert_same_model(other.treeSum, model.treeSum)
+    assert model.numSplits == 6
+    assert model.treeSum.path is not None
+    frame = data.toPandas()
+    scored = model.transform(data).select("prediction").toPandas()["prediction"]
+    np.testing.assert_allclose(scored, model.predict(frame), atol=1e-12)
+    sizes = regressor.crossValidatePath(data, numFolds=3)
+    assert sizes.model.treeSum.path is not None
+    assert len(sizes.table) == 7
+
+
+def test_a_ridge_in_every_family(data: DataFrame) -> None:
+    shared = {"featuresCols": FEATURES, "labelCol": "died", "maxSplits": 3, "regParam": "auto"}
+    bagged = BaggedFIGSClassifier(numEstimators=3, **shared).fit(data)
+    assert all(member.path is None for member in bagged.members)
+    plain = BaggedFIGSClassifier(numEstimators=3, **(shared | {"regParam": 0})).fit(data)
+    assert bagged.members != plain.members
+    grouped = GFIGSClassifier(groupCol="held", weighting="separate", **shared).fit(data)
+    assert all(model.treeSum.path is not None for model in grouped.models.values())
+    risky = logistic(regParam="auto").fit(data)
+    assert risky.link == "logit"
+    table = risks(risky.transform(data))
+    assert table[:, 0].mean() == pytest.approx(table[:, 1].mean(), abs=1e-6)
+
+
+def test_bad_ridges_are_named(data: DataFrame) -> None:
+    with pytest.raises(ValueError, match="regParam: a finite number at least 0"):
+        FIGSRegressor(regParam=-1)
+    with pytest.raises(TypeError, match="a number is needed, got 'much'"):
+        FIGSRegressor(regParam="much")
+    with pytest.raises(ValueError, match=r"featureSubsetStrategy is 'sqrt'\. Set it to 'all'"):
+        logistic(regParam=1, featureSubsetStrategy="sqrt").fit(data)

@@ -67,6 +67,7 @@ WITHOUT_SPARK = [
     "engine/grower",
     "engine/histograms",
     "engine/candidates",
+    "engine/joint_growth",
     "engine/growing_trees",
     "engine/recalibration",
     "engine/refitting",
@@ -74,7 +75,7 @@ WITHOUT_SPARK = [
     "engine/splits",
     "engine/weights",
     *(f"engine/kernels/{name}" for name in ("__init__", "accumulate", "encode", "jit")),
-    *(f"engine/kernels/{name}" for name in ("records", "score", "split")),
+    *(f"engine/kernels/{name}" for name in ("joint_split", "records", "score", "split")),
 ]
 
 

@@ -84,6 +84,7 @@ class CutLimits(NamedTuple):
     min_weight: float
     empty: float  # a side with no more weight than this counts as empty
     tie: float
+    ridge: float = 0.0  # that is added to the weight of a side
 
 
 class EnsembleArrays(NamedTuple):

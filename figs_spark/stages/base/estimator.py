@@ -29,6 +29,7 @@ class Growing(DeclaredParams, Persistent, Estimator[Any]):
 
     _classification: bool
     _auto_subset = "all"  # what the featureSubsetStrategy "auto" means
+    _joint = True  # whether a ridge means that all values are fitted together
 
     def _check_params(self, classes: int | None = None) -> None:
         """ValueError if Params contradict one another or, if it is given, the number of classes."""
@@ -45,8 +46,20 @@ class Growing(DeclaredParams, Persistent, Estimator[Any]):
             min_impurity_decrease=get("minImpurityDecrease"),
             features_per_step=features_per_step(strategy, features, self._auto_subset),
             seed=get("seed"),
+            ridge=self._ridge(),
+            joint=self._joint,
         )
+        if rules.joint and rules.ridge != 0 and rules.features_per_step is not None:
+            raise ValueError(
+                f"regParam fits all values together, which needs all features in every step, and "
+                f"featureSubsetStrategy is '{strategy}'. Set it to 'all', or regParam to 0."
+            )
         return Plan(rules, get("mode"), get("maxBins"), get("workDir"), self._refit(checked))
+
+    def _ridge(self) -> float | None:
+        """The ridge of growing; None: from the data."""
+        value = self.getOrDefault("regParam")
+        return None if value == "auto" else value
 
     def _refit(self, checked: Checked) -> Refit | None:
         """How values are fitted once the splits are made; ValueError if the outcome forbids it."""

@@ -10,6 +10,7 @@ from figs_spark.stages.params.values import (
     integer,
     number,
     numbers,
+    ridge,
     subset_strategy,
     text,
     texts,
@@ -97,6 +98,15 @@ MIN_WEIGHT = Declared(
 MIN_DECREASE = Declared(
     "minImpurityDecrease", 0.0, number(0), "gain / total weight of a split must be above this"
 )
+REG_PARAM = Declared(
+    "regParam",
+    0.0,
+    ridge,
+    "0: FIGS as in the paper; above 0: all leaf values are fitted together after every split, with "
+    "this ridge (in units of row weights), and splits are chosen by what that gains; 'auto': the "
+    "ridge is estimated from the data",
+    accepts="float | str",
+)
 REFIT = Declared(
     "refit",
     "none",
@@ -168,6 +178,7 @@ GROWING = (
     MIN_INSTANCES,
     MIN_WEIGHT,
     MIN_DECREASE,
+    REG_PARAM,
     REFIT,
     SUBSET,
     VALIDATION_COL,
