@@ -209,6 +209,16 @@ class _HasLeafCol:
     def getLeafCol(self) -> str:
         """The value of `leafCol`, or its default."""
 
+class _HasLoss:
+    loss: Param[str]
+
+    def setLoss(self, value: str) -> Self:
+        """Set `loss`: what splits lower: 'squared', the squared error; 'logistic', two classes:
+        the logistic loss, with a ridge of 30 unless regParam is set, and then a logistic refit."""
+
+    def getLoss(self) -> str:
+        """The value of `loss`, or its default."""
+
 class _HasMaxBins:
     maxBins: Param[int]
 
@@ -570,11 +580,11 @@ class _HasWorkDir:
 
 class _BaggedFIGSClassificationParams(
     _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
-    _HasPredictionCol, _HasClassWeight, _HasProbabilityCol, _HasRawPredictionCol, _HasThreshold,
-    _HasThresholds, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
-    _HasMinInstancesPerNode, _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam,
-    _HasRefit, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose,
-    _HasNumEstimators, _HasSubsamplingRate, _HasBootstrap, _HasIdCol
+    _HasPredictionCol, _HasLoss, _HasClassWeight, _HasProbabilityCol, _HasRawPredictionCol,
+    _HasThreshold, _HasThresholds, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins,
+    _HasMinCategoryCount, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
+    _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasFeatureSubsetStrategy, _HasSeed, _HasMode,
+    _HasWorkDir, _HasVerbose, _HasNumEstimators, _HasSubsamplingRate, _HasBootstrap, _HasIdCol
 ): ...
 
 class _BaggedFIGSRegressionParams(
@@ -587,11 +597,12 @@ class _BaggedFIGSRegressionParams(
 
 class _FIGSClassificationParams(
     _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
-    _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasClassWeight, _HasProbabilityCol,
-    _HasRawPredictionCol, _HasThreshold, _HasThresholds, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth,
-    _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasFeatureSubsetStrategy,
-    _HasValidationIndicatorCol, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose
+    _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasLoss, _HasClassWeight,
+    _HasProbabilityCol, _HasRawPredictionCol, _HasThreshold, _HasThresholds, _HasMaxSplits,
+    _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode,
+    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam, _HasRefit,
+    _HasFeatureSubsetStrategy, _HasValidationIndicatorCol, _HasSeed, _HasMode, _HasWorkDir,
+    _HasVerbose
 ): ...
 
 class _FIGSRegressionParams(
@@ -604,13 +615,14 @@ class _FIGSRegressionParams(
 
 class _GFIGSClassificationParams(
     _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
-    _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasClassWeight, _HasProbabilityCol,
-    _HasRawPredictionCol, _HasThreshold, _HasThresholds, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth,
-    _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasFeatureSubsetStrategy, _HasSeed, _HasMode,
-    _HasWorkDir, _HasVerbose, _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup, _HasUnseenGroup,
-    _HasMembershipFeaturesCols, _HasMembershipExcludeCols, _HasMembershipFolds,
-    _HasMembershipFoldCol, _HasMembershipProbabilityCol
+    _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasLoss, _HasClassWeight,
+    _HasProbabilityCol, _HasRawPredictionCol, _HasThreshold, _HasThresholds, _HasMaxSplits,
+    _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode,
+    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam, _HasRefit,
+    _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose, _HasGroupCol,
+    _HasWeighting, _HasMaxSplitsByGroup, _HasUnseenGroup, _HasMembershipFeaturesCols,
+    _HasMembershipExcludeCols, _HasMembershipFolds, _HasMembershipFoldCol,
+    _HasMembershipProbabilityCol
 ): ...
 
 class _GFIGSRegressionParams(
@@ -641,7 +653,7 @@ class BaggedFIGSClassifier(
     def __init__(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
         categoricalCols: Sequence[str] | None = None, labelCol: str = "label",
-        weightCol: str | None = None, predictionCol: str = "prediction",
+        weightCol: str | None = None, predictionCol: str = "prediction", loss: str = "squared",
         classWeight: str | Mapping[int, float] = "none", probabilityCol: str = "probability",
         rawPredictionCol: str = "rawPrediction", threshold: float = 0.5,
         thresholds: Sequence[float] | None = None, maxSplits: int | None = 10,
@@ -703,11 +715,12 @@ class FIGSClassifier(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
         categoricalCols: Sequence[str] | None = None, labelCol: str = "label",
         weightCol: str | None = None, predictionCol: str = "prediction", leafCol: str = "",
-        contributionsCol: str = "", classWeight: str | Mapping[int, float] = "none",
-        probabilityCol: str = "probability", rawPredictionCol: str = "rawPrediction",
-        threshold: float = 0.5, thresholds: Sequence[float] | None = None,
-        maxSplits: int | None = 12, maxTrees: int | None = None, maxDepth: int | None = None,
-        maxBins: int = 255, minCategoryCount: int = 10, minInstancesPerNode: int = 1,
+        contributionsCol: str = "", loss: str = "squared",
+        classWeight: str | Mapping[int, float] = "none", probabilityCol: str = "probability",
+        rawPredictionCol: str = "rawPrediction", threshold: float = 0.5,
+        thresholds: Sequence[float] | None = None, maxSplits: int | None = 12,
+        maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
+        minCategoryCount: int = 10, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
         regParam: float | str = 0.0, refit: str = "none",
         featureSubsetStrategy: str | float = "all", validationIndicatorCol: str | None = None,
@@ -761,11 +774,12 @@ class GFIGSClassifier(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
         categoricalCols: Sequence[str] | None = None, labelCol: str = "label",
         weightCol: str | None = None, predictionCol: str = "prediction", leafCol: str = "",
-        contributionsCol: str = "", classWeight: str | Mapping[int, float] = "none",
-        probabilityCol: str = "probability", rawPredictionCol: str = "rawPrediction",
-        threshold: float = 0.5, thresholds: Sequence[float] | None = None,
-        maxSplits: int | None = 12, maxTrees: int | None = None, maxDepth: int | None = None,
-        maxBins: int = 255, minCategoryCount: int = 10, minInstancesPerNode: int = 1,
+        contributionsCol: str = "", loss: str = "squared",
+        classWeight: str | Mapping[int, float] = "none", probabilityCol: str = "probability",
+        rawPredictionCol: str = "rawPrediction", threshold: float = 0.5,
+        thresholds: Sequence[float] | None = None, maxSplits: int | None = 12,
+        maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
+        minCategoryCount: int = 10, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
         regParam: float | str = 0.0, refit: str = "none",
         featureSubsetStrategy: str | float = "all", seed: int = 0, mode: str = "auto",

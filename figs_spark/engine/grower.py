@@ -36,7 +36,7 @@ from figs_spark.engine.candidates import NEW_ROOT, CandidateHistograms, histogra
 from figs_spark.engine.growing_trees import GrowingTrees
 from figs_spark.engine.histograms import Floats, Layout, Request, Sums
 from figs_spark.engine.kernels.records import CutLimits, Slots
-from figs_spark.engine.splits import TINY, BinSplit, Cut, Cuts
+from figs_spark.engine.splits import TINY, BinSplit, Cut, Cuts, Side
 from figs_spark.treesum import Node, Split, TreeSum
 from figs_spark.treesum.nodes import BOOLEAN, IDENTITY, NUMBER, Coefficients
 from figs_spark.treesum.text import condition
@@ -72,6 +72,7 @@ class GrowthRules:
     seed: int = 0
     ridge: float | None = 0.0  # 0: the paper's algorithm; None: from the data
     joint: bool = True  # whether a ridge also means that all values are fitted together
+    logistic: bool = False  # whether splits lower the logistic loss, not the squared one
 
 
 def grow(
@@ -161,12 +162,11 @@ class Growth:
         if self._to_add_up:
             fresh, self._to_add_up = self._to_add_up[: self._room], self._to_add_up[self._room :]
             self.candidates.put(fresh, sums.full)
-            self._best |= zip(fresh, self._cuts.best(sums.full, self._limits), strict=True)
+            self._best |= zip(fresh, self._best_cuts(sums.full), strict=True)
         else:
             changed = self.candidates.update(self._last, sums)
             for candidate in changed:
-                (cut,) = self._cuts.best(self.candidates[candidate][None], self._limits)
-                self._best[candidate] = cut
+                (self._best[candidate],) = self._best_cuts(self.candidates[candidate][None])
             self._best = {c: cut for c, cut in self._best.items() if self._may_split(c)}
             self._to_add_up = self._changed_and_dropped(changed)
         gains = {c: cut.gain for c, cut in self._best.items() if cut}
@@ -189,8 +189,17 @@ class Growth:
         limit = self.rules.max_splits
         self.done = limit is not None and self.steps >= limit
         self._draw_features(self.rules.features_per_step)
-        if self.rules.features_per_step is not None:
+        if self._adds_up_afresh:
             self._start_afresh()
+
+    @property
+    def _adds_up_afresh(self) -> bool:
+        """Whether no histogram of one step is of use in the next."""
+        return self.rules.features_per_step is not None
+
+    def _best_cuts(self, histograms: Floats) -> list[Cut | None]:
+        """The best cut of each histogram."""
+        return self._cuts.best(histograms, self._limits)
 
     def _choose(self) -> tuple[int, Cut] | None:
         """The candidate with the largest gain; of equal ones the first by tree and leaf."""
@@ -218,7 +227,7 @@ class Growth:
     def _divide(self, leaf: int, best: BinSplit) -> None:
         feature, sides = int(self._features[best.feature]), (best.left, best.right)
         split, goes_left = self.bins.split(feature, best, self.steps)
-        moves = [side.g / (side.weight + self._limits.ridge) for side in sides]
+        moves = [self._move(side) for side in sides]
         self.trees.divide(leaf, split, goes_left, sides, moves)
         lowered = sum(float(side.g @ move) for side, move in zip(sides, moves, strict=True))
         if self._limits.ridge:  # then the residuals of a side keep a mean
@@ -238,6 +247,10 @@ class Growth:
                 time.perf_counter() - self._started,
             )
 
+    def _move(self, side: Side) -> Floats:
+        """By how much a new leaf differs from its parent: the mean residual of its rows."""
+        return side.g / (side.weight + self._limits.ridge)
+
     def _shown(self, split: Split) -> str:
         """A split for the log, which names no category of text or codes."""
         feature = self.bins.described[split.feature]
@@ -249,21 +262,29 @@ class Growth:
 
     def _begin(self, sums: Sums) -> None:
         """The totals of this model's rows, from the histogram of all of them."""
-        outputs, rules = self.layout.outputs, self.rules
+        outputs = self.layout.outputs
         root = sums.full[0]
         total = root[: self.layout.widths[self._features[0]]].sum(axis=0)
         self.weight, self.rows = float(total[outputs]), round(float(total[-1]))
-        if self.weight <= 0:
-            raise ValueError(
-                f"Model {self.member} has no row with positive weight: its sample or its folds "
-                f"leave none. Raise subsamplingRate, or name an idCol or foldCol with more values."
-            )
+        self._check_weight()
         self.mean = total[:outputs] / self.weight
         root[:, :outputs] -= self.mean * root[:, outputs : outputs + 1]
         raw = float(sums.squares[0])
         squares = max(raw - self.weight * float(self.mean @ self.mean), 0.0)
         self.losses = [squares / self.weight]
-        self._limits = CutLimits(
+        self._limits = self._cut_limits(squares, raw)
+
+    def _check_weight(self) -> None:
+        if self.weight <= 0:
+            raise ValueError(
+                f"Model {self.member} has no row with positive weight: its sample or its folds "
+                f"leave none. Raise subsamplingRate, or name an idCol or foldCol with more values."
+            )
+
+    def _cut_limits(self, squares: float, raw: float) -> CutLimits:
+        """`squares` is the sum of squares of the target, `raw` that before it was centred."""
+        rules = self.rules
+        return CutLimits(
             min_rows=max(1, rules.min_rows),
             min_weight=rules.min_weight_fraction * self.weight * (1 - ROUNDING),
             empty=TINY * self.weight,

@@ -30,6 +30,7 @@ class Side:
     g: Floats  # (outputs,) sum of w * r
     weight: float
     rows: int
+    curvature: float = 0.0  # of the logistic loss
 
     @property
     def mean(self) -> Floats:
@@ -91,8 +92,9 @@ class Cuts:
             histogram, overlaps = histogram[order], overlaps[order]
         gains = np.empty(2 * len(histogram))
         run: Any = joint_kernel.joint_gains if jit.available() else joint_kernel.joint_gains_plain
-        offsets, outputs = self.layout.offsets, self.layout.outputs
-        run(histogram, np.ascontiguousarray(overlaps), offsets, outputs, ridge, limits, gains)
+        overlaps, layout = np.ascontiguousarray(overlaps), self.layout
+        where = layout.offsets, layout.outputs, layout.weight
+        run(histogram, overlaps, *where, ridge, limits, gains)
         top = float(gains.max(initial=-np.inf))
         if top == -np.inf:
             return None
@@ -132,9 +134,10 @@ class Cuts:
         )
 
     def _side(self, histogram: Floats, bins: NDArray[np.intp]) -> Side:
-        sums = histogram[bins].sum(axis=0)
-        outputs = self.layout.outputs
-        return Side(sums[:outputs], float(sums[outputs]), round(float(sums[-1])))
+        sums, layout = histogram[bins].sum(axis=0), self.layout
+        curvature = float(sums[layout.outputs]) if layout.curved else 0.0
+        weight, rows = float(sums[layout.weight]), round(float(sums[-1]))
+        return Side(sums[: layout.outputs], weight, rows, curvature)
 
 
 def _rank(g: Floats, weights: Floats) -> NDArray[np.intp]:

@@ -16,6 +16,7 @@ from figs_spark.engine.cells import CellWork, all_cells
 from figs_spark.engine.grower import Growth, GrowthRules, Progress
 from figs_spark.engine.histograms import Floats, Layout
 from figs_spark.engine.joint_growth import JointGrowth
+from figs_spark.engine.logistic_growth import LogisticGrowth
 from figs_spark.engine.packing import collect_packed, pack_here, packed_on_cluster
 from figs_spark.engine.refitting import Basis, Refit, fit_path
 from figs_spark.engine.replay import OUT_OF_BAG_SUMS, Replay, held_out_losses, out_of_bag_sums
@@ -81,7 +82,9 @@ def growing(
     bins: Bins, layout: Layout, rules: GrowthRules, centre: Floats, member: int = 0
 ) -> Growth:
     """A model that is about to grow, in the way that the rules ask for."""
-    kind = Growth if rules.ridge == 0 or not rules.joint else JointGrowth
+    kind: type[Growth] = Growth if rules.ridge == 0 or not rules.joint else JointGrowth
+    if rules.logistic:
+        kind = LogisticGrowth
     return kind(bins, layout, rules, centre, member)
 
 

@@ -69,6 +69,7 @@ def test_better_sums(open_page: Open) -> None:
     model = page.run('setRefit("logistic")')["model"]
     assert model.link == "logit"
     assert "log odds" in page.printed
+    assert page.run('setLoss("logistic")')["grown"].link == "logit"
     names = page.run("setClassWeight")
     train, scores, rates = (names[name] for name in ("train", "scores", "rates"))
     assert scores.treeSum.splits == rates.treeSum.splits

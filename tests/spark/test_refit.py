@@ -170,3 +170,26 @@ def test_bad_ridges_are_named(data: DataFrame) -> None:
         FIGSRegressor(regParam="much")
     with pytest.raises(ValueError, match=r"featureSubsetStrategy is 'sqrt'\. Set it to 'all'"):
         logistic(regParam=1, featureSubsetStrategy="sqrt").fit(data)
+
+
+def test_growing_by_the_logistic_loss(data: DataFrame) -> None:
+    model = logistic(loss="logistic", mode="driver").fit(data)
+    other = logistic(loss="logistic", mode="cluster").fit(data.repartition(5))
+    assert_same_model(other.treeSum, model.treeSum)
+    assert model.link == "logit"
+    table = risks(model.transform(data))
+    assert table[:, 0].mean() == pytest.approx(table[:, 1].mean(), abs=1e-6)
+    loose = logistic(loss="logistic", regParam=0.5).fit(data)
+    assert loose.treeSum != model.treeSum
+    shared = {"featuresCols": FEATURES, "labelCol": "died", "maxSplits": 2, "loss": "logistic"}
+    bagged = BaggedFIGSClassifier(numEstimators=2, **shared).fit(data)
+    grouped = GFIGSClassifier(groupCol="held", weighting="separate", **shared).fit(data)
+    assert bagged.link == grouped.link == "logit"
+
+
+def test_contradictions_about_log_odds_are_named_at_once(data: DataFrame) -> None:
+    both = logistic(loss="logistic", labelCol="triage", classWeight="none")
+    with pytest.raises(ValueError, match=r"loss 'logistic' is for.*\n.*refit 'logistic' is for"):
+        both.fit(data)
+    with pytest.raises(ValueError, match="refit 'linear' a probability"):
+        logistic(loss="logistic", refit="linear").fit(data)

@@ -264,3 +264,61 @@ def automatic_ridge(psi: Floats, y: Floats, w: Floats, penalty: Floats, ridge: f
             break
         ridge = float(np.sqrt(new * ridge)) if attempt else float(new)
     return ridge
+
+
+def logistic_figs(
+    X: Floats,
+    y: Floats,
+    w: Floats | None = None,
+    ridge: float = 30.0,
+    max_splits: int = 12,
+    max_trees: int | None = None,
+    max_depth: int | None = None,
+    min_rows: int = 1,
+) -> list[tuple[int, int, float, bool, float]]:
+    """Growing by the logistic loss: tree, feature, threshold, side of missing values, gain."""
+    w = np.ones(len(X)) if w is None else np.asarray(w, float)
+    X, y, w = X[w > 0], np.asarray(y, float)[w > 0], w[w > 0]
+    mean = np.clip(w @ y / w.sum(), 0.5 / (w.sum() + 1), 1 - 0.5 / (w.sum() + 1))
+    f = np.full(len(y), np.log(mean / (1 - mean)))
+    tie, scale = 1e-9 * w.sum() * mean * (1 - mean), ridge * mean * (1 - mean)
+    tie = max(tie, 1e-18 * w.sum())
+    leaves: list[Leaf] = []
+    steps: list[tuple[int, int, float, bool, float]] = []
+    while len(steps) < max_splits:
+        p = 1 / (1 + np.exp(-f))
+        flat = np.abs(f) < 1e-3
+        g, h = w * (y - p), w * np.where(flat, 0.25 - f**2 / 48, (p - 0.5) / np.where(flat, 1, f))
+        trees = len({leaf.tree for leaf in leaves})
+        candidates = sorted(leaves, key=lambda leaf: leaf.tree)
+        candidates = [leaf for leaf in candidates if max_depth is None or leaf.depth < max_depth]
+        if max_trees is None or trees < max_trees:
+            candidates.append(Leaf(trees, np.arange(len(y)), 0.0, 0))
+        best: list[Any] = []
+        for leaf in candidates:
+            cuts = []
+            for j, threshold, missing_left, left in every_cut(X, leaf.rows):
+                right = np.setdiff1d(leaf.rows, left)
+                if min(len(left), len(right)) < min_rows:
+                    continue
+                column, own = split_column(len(X), w, left, right)
+                curvature = h @ column**2
+                if curvature < 1e-3 * w[leaf.rows].sum():
+                    continue
+                heavier = w[left].sum() >= w[right].sum() * (1 - 1e-9)
+                side = missing_left if np.isnan(X[leaf.rows, j]).any() else bool(heavier)
+                gain = (g @ column) ** 2 / (curvature + scale * own)
+                cuts.append((gain, j, threshold, side, (left, right)))
+            top = max((cut[0] for cut in cuts), default=-np.inf)
+            best.append(next((c for c in cuts if c[0] >= top - tie), (-np.inf,)))
+        gains = np.array([cut[0] for cut in best])
+        if not len(gains) or gains.max() <= tie:
+            break
+        k = int(np.argmax(gains >= gains.max() - tie))
+        (tree, rows, _, depth), (gain, j, threshold, side, sides) = candidates[k], best[k]
+        leaves = [leaf for leaf in leaves if leaf.rows is not rows]
+        for own in sides:
+            f[own] += g[own].sum() / h[own].sum()
+            leaves.append(Leaf(tree, own, 0.0, depth + 1))
+        steps.append((tree, j, threshold, side, gain))
+    return steps

@@ -155,7 +155,9 @@ def test_both_kernels_give_the_same_gains(seed: int) -> None:
     histogram[counts == 0] = 0
     limits = CutLimits(1, 0.0, 1e-9, 1e-9)
     found = np.zeros((2, 24))
-    arguments = (histogram, overlaps, offsets, 2, 1.5, limits)
-    joint_split.joint_gains(*arguments, found[0])
-    joint_split.joint_gains_plain(*arguments, found[1])
-    np.testing.assert_allclose(found[0], found[1], rtol=1e-9)
+    curved = np.abs(histogram)  # one output and its curvatures
+    for outputs, own, shared in ((2, histogram, overlaps), (1, curved, overlaps[:, :0].copy())):
+        arguments = (own, shared, offsets, outputs, 2, 1.5, limits)
+        joint_split.joint_gains(*arguments, found[0])
+        joint_split.joint_gains_plain(*arguments, found[1])
+        np.testing.assert_allclose(found[0], found[1], rtol=1e-9)

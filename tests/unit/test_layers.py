@@ -68,6 +68,7 @@ WITHOUT_SPARK = [
     "engine/histograms",
     "engine/candidates",
     "engine/joint_growth",
+    "engine/logistic_growth",
     "engine/growing_trees",
     "engine/recalibration",
     "engine/refitting",

@@ -7,7 +7,9 @@ all coefficients are then fitted together, the penalised squared error falls by
 
 summed over the outputs. Z holds the overlaps with the splits of the other trees, in units in which
 their part of the inverse of the normal matrix is the identity. A cut that is nearly a sum of splits
-made before is not valid. The shapes are those of `histograms`.
+made before is not valid. If there are curvatures H, a^2 HL + b^2 HR takes the place of W: what a
+logistic loss falls by, or more, if nothing else is fitted again. The shapes are those of
+`histograms`.
 """
 
 # mypy: allow-untyped-defs
@@ -22,10 +24,11 @@ LEFT_OVER = 1e-3  # share of a cut that must be new
 
 
 @jit.compiled
-def joint_gains(histogram, overlaps, offsets, outputs, ridge, limits, gains):
+def joint_gains(histogram, overlaps, offsets, outputs, weight, ridge, limits, gains):
     """The gain of each cut: 2 * bin with missing values on the left, 2 * bin + 1 on the right.
-    -inf if a cut is not valid."""
-    weight, rows, others = outputs, histogram.shape[1] - 1, overlaps.shape[1]
+    -inf if a cut is not valid. `weight` is the channel of weights; the one before it is that of
+    curvatures if it is not an output."""
+    rows, others = histogram.shape[1] - 1, overlaps.shape[1]
     total, total_z = np.zeros(histogram.shape[1]), np.zeros(others)
     for b in range(np.int64(offsets[1])):
         for c in range(len(total)):
@@ -57,6 +60,9 @@ def joint_gains(histogram, overlaps, offsets, outputs, ridge, limits, gains):
                     continue
                 up, down = np.sqrt(right / w), np.sqrt(w / right)
                 new = total[weight]
+                if weight > outputs:
+                    h = left[outputs] + with_missing * histogram[last, outputs]
+                    new = up * up * h + down * down * (total[outputs] - h)
                 for q in range(others):
                     z = left_z[q] + with_missing * overlaps[last, q]
                     shared = up * z - down * (total_z[q] - z)
@@ -72,12 +78,13 @@ def joint_gains(histogram, overlaps, offsets, outputs, ridge, limits, gains):
                 gains[2 * b + side] = lowered / (new + penalty)
 
 
-def joint_gains_plain(histogram, overlaps, offsets, outputs, ridge, limits, gains):
+def joint_gains_plain(histogram, overlaps, offsets, outputs, weight, ridge, limits, gains):
     """The same in NumPy."""
+    curved, others = weight > outputs, overlaps.shape[1]
     starts, last = offsets[:-1].astype(np.intp), offsets[1:].astype(np.intp) - 1
     feature = np.repeat(np.arange(len(starts)), last + 1 - starts)
     table = np.column_stack([overlaps, histogram])
-    others, weight = overlaps.shape[1], overlaps.shape[1] + outputs
+    weight = others + weight
     total, missing = table[: last[0] + 1].sum(axis=0), table[last]
     steps = table.copy()
     used = steps[:, -1] > 0.5
@@ -98,7 +105,9 @@ def joint_gains_plain(histogram, overlaps, offsets, outputs, ridge, limits, gain
         up = np.sqrt(right[:, weight] / left[:, weight])
         difference = up[:, None] * left - right / up[:, None]
         new = total[weight] - (difference[:, :others] ** 2).sum(axis=1)
-        lowered = (difference[:, others:weight] ** 2).sum(axis=1)
+        if curved:
+            new = up**2 * left[:, weight - 1] + right[:, weight - 1] / up**2
+        lowered = (difference[:, others : others + outputs] ** 2).sum(axis=1)
         gain = lowered / (new + ridge * 0.5 * (up**2 + 1 / up**2))
         found[valid, side] = np.where(new < LEFT_OVER * total[weight], -np.inf, gain)
     gains[:] = found.ravel()

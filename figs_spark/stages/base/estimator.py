@@ -37,6 +37,8 @@ class Growing(DeclaredParams, Persistent, Estimator[Any]):
     def _plan(self, checked: Checked) -> Plan:
         get = self.getOrDefault
         strategy, features = get("featureSubsetStrategy"), len(checked.table.features)
+        logistic = self._value_if_any("loss") == "logistic"
+        self._check_outcome(checked.table.target.classes)
         rules = GrowthRules(
             max_splits=get("maxSplits"),
             max_trees=get("maxTrees"),
@@ -46,10 +48,16 @@ class Growing(DeclaredParams, Persistent, Estimator[Any]):
             min_impurity_decrease=get("minImpurityDecrease"),
             features_per_step=features_per_step(strategy, features, self._auto_subset),
             seed=get("seed"),
-            ridge=self._ridge(),
+            ridge=self._logistic_ridge() if logistic else self._ridge(),
             joint=self._joint,
+            logistic=logistic,
         )
-        if rules.joint and rules.ridge != 0 and rules.features_per_step is not None:
+        if (
+            rules.joint
+            and not logistic
+            and rules.ridge != 0
+            and rules.features_per_step is not None
+        ):
             raise ValueError(
                 f"regParam fits all values together, which needs all features in every step, and "
                 f"featureSubsetStrategy is '{strategy}'. Set it to 'all', or regParam to 0."
@@ -61,20 +69,40 @@ class Growing(DeclaredParams, Persistent, Estimator[Any]):
         value = self.getOrDefault("regParam")
         return None if value == "auto" else value
 
-    def _refit(self, checked: Checked) -> Refit | None:
-        """How values are fitted once the splits are made; ValueError if the outcome forbids it."""
-        how, classes = self.getOrDefault("refit"), checked.table.target.classes
-        if how == "logistic" and classes != 2:
-            outcome = f"{classes} classes" if classes else "numbers"
-            raise ValueError(
-                f"refit 'logistic' is for two classes, and column "
-                f"'{self.getOrDefault('labelCol')}' (labelCol) has {outcome}. Use 'linear' or "
-                f"'none'."
+    def _logistic_ridge(self) -> float | None:
+        """The ridge of growing by the logistic loss; None: the usual one."""
+        value = self.getOrDefault("regParam")
+        return value if self.isSet("regParam") and value != "auto" else None
+
+    def _check_outcome(self, classes: int) -> None:
+        """ValueError if there are no two classes for log odds, or two Params contradict."""
+        how, loss = self.getOrDefault("refit"), self._value_if_any("loss")
+        outcome = f"{classes} classes" if classes else "numbers"
+        label, problems = self.getOrDefault("labelCol"), []
+        for name, value, other in (
+            ("loss", loss, "Use 'squared'."),
+            ("refit", how, "Use 'linear' or 'none'."),
+        ):
+            if value == "logistic" and classes != 2:
+                problems.append(
+                    f"{name} 'logistic' is for two classes, and column '{label}' (labelCol) has "
+                    f"{outcome}. {other}"
+                )
+        if loss == "logistic" and how == "linear":
+            problems.append(
+                "loss 'logistic' makes the sum log odds, and refit 'linear' a probability. Set "
+                "refit to 'logistic' or 'none', which are the same then."
             )
+        if problems:
+            raise ValueError("\n".join(problems))
+
+    def _refit(self, checked: Checked) -> Refit | None:
+        """How values are fitted once the splits are made."""
+        how = self.getOrDefault("refit")
         unweighted = bool(self._value_if_any("calibrate") and checked.table.class_factors)
-        if how == "none" and not unweighted:
-            return None
-        return Refit(LOGIT if how == "logistic" else IDENTITY, unweighted)
+        if "logistic" in (how, self._value_if_any("loss")):
+            return Refit(LOGIT, unweighted)
+        return Refit(IDENTITY, unweighted) if unweighted or how == "linear" else None
 
 
 class NestedSizes(Growing):

@@ -114,6 +114,13 @@ REFIT = Declared(
     "how all leaf values are fitted together once the splits are made: 'none', as they grew; "
     "'linear', by least squares; 'logistic', two classes: the sum becomes log odds",
 )
+LOSS = Declared(
+    "loss",
+    "squared",
+    choice("squared", "logistic"),
+    "what splits lower: 'squared', the squared error; 'logistic', two classes: the logistic loss, "
+    "with a ridge of 30 unless regParam is set, and then a logistic refit",
+)
 CALIBRATE = Declared(
     "calibrate",
     False,
@@ -168,7 +175,7 @@ ID_COL = Declared(
 INPUTS = (FEATURES_COL, FEATURES_COLS, CATEGORICAL_COLS)
 OUTCOME = (LABEL_COL, WEIGHT_COL)
 PREDICTIONS = (PREDICTION_COL, LEAF_COL, CONTRIBUTIONS_COL)
-CLASSES = (CLASS_WEIGHT, PROBABILITY_COL, RAW_PREDICTION_COL, THRESHOLD, THRESHOLDS)
+CLASSES = (LOSS, CLASS_WEIGHT, PROBABILITY_COL, RAW_PREDICTION_COL, THRESHOLD, THRESHOLDS)
 GROWING = (
     MAX_SPLITS,
     MAX_TREES,
