@@ -13,9 +13,12 @@ if VERSION is None:
 
 # Lower bounds are the versions that have what is used here: pandas and pyarrow those that PySpark 4
 # itself asks for, numba and numpy the first for Python 3.11, of tools the options they are called
-# with.
+# with. No upper bound is needed for PySpark 3.5: figs_spark was run on 3.5.9 with NumPy 2.4 and
+# pyarrow 26. Its distutils is gone from Python 3.12, and setuptools brings it. See constraints.txt
+# for versions that are known to work together.
 RUNTIME = [
     "pyspark>=3.5",
+    "setuptools>=65; python_version >= '3.12'",
     "numpy>=1.23.2",
     "pandas>=2.0,<3",
     "pyarrow>=11.0",
@@ -65,8 +68,10 @@ setup(
         "docs": DOCS,
         "test": [
             "pytest>=7.4",
+            "pytest-timeout>=2.3",
             "pytest-xdist>=3.8",  # --no-loadscope-reorder
             "chispa>=0.9",
+            "databricks-bundles>=1.0",  # the types of what databricks.yml asks for
             "hypothesis>=6.80",
             "nbclient>=0.8",
             "nbformat>=5.7",

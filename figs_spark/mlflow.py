@@ -39,7 +39,7 @@ from figs_spark.treesum.fingerprint import digest, stage_fingerprint
 from figs_spark.treesum.nodes import TEXT
 from figs_spark.treesum.prediction import THRESHOLD, Outcome
 from figs_spark.treesum.serialization import check_fingerprint, is_version
-from figs_spark.treesum.strict_json import Entry, check_digest, parse
+from figs_spark.treesum.strict_json import Entry, check_digest, parse, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -181,8 +181,8 @@ def checked_entry(data: Any, source: str) -> dict[str, Any]:
         raise ValueError(f"{source} is damaged: it does not hold a model of figs_spark.")
     if not any(is_version(data.get("format"), known) for known in (1, FORMAT)):
         raise ValueError(
-            f"{source} has format {data.get('format')!r}, and this version of figs_spark reads "
-            f"1 and {FORMAT}. Use the version that wrote it."
+            f"{source} has format {shown(data.get('format'))}, and this version of figs_spark "
+            f"reads 1 and {FORMAT}. Use the version that wrote it."
         )
     sealed = ("fingerprint", "digest") if data["format"] == FORMAT else ()
     known = ("format", "class", "uid", "given", "params", "contents", *sealed)

@@ -22,6 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 from figs_spark.dataframes import compat
 from figs_spark.engine import blocks as records
 from figs_spark.engine.blocks import Block
+from figs_spark.engine.candidates import PASS_BYTES
 from figs_spark.engine.grower import Growth, Progress, Requests, grow
 from figs_spark.engine.histograms import Floats, Layout, Rows, Sums, accumulate
 from figs_spark.engine.table import Target
@@ -32,6 +33,7 @@ COLLECT_BYTES = 64 << 20  # partial sums that the driver takes in one step
 COMPACT_BYTES = 64 << 20  # packed rows of which a model may copy those that it counts
 SLICE_BYTES = 4 << 20  # of the sums, when Spark merges them
 HISTOGRAM_BYTES = 64 << 20  # of the models that grow together on the cluster
+MODELS_BYTES = 1 << 30  # of the models that grow side by side in the driver
 THREAD_CELLS = 1 << 18  # values in a pass: fewer, and threads would wait for the interpreter lock
 
 # When it pays to grow whole models in tasks
@@ -65,21 +67,19 @@ class Backend(ABC):
 
     def accumulate(self, requests: Requests) -> list[Sums]:
         """The histograms that the requests ask for, one set per model of the batch."""
-        totals = [Sums.zeros(request) for _, request in requests]
-        sizes = [sums.nbytes // 8 for sums in totals]
         work = partial(add_blocks, requests=requests, weights=self.weights)
-        flat = self.add_up(work, sum(sizes))
-        for sums, part in zip(totals, np.split(flat, np.cumsum(sizes)[:-1]), strict=True):
-            sums.fill(part)
-        return totals
+        asked = [request for _, request in requests]
+        return Sums.over(asked, self.add_up(work, sum(request.size for request in asked)))
 
 
 def add_blocks(blocks: Iterator[Block], requests: Requests, weights: Weights) -> Floats:
-    totals = [Sums.zeros(request) for _, request in requests]
+    asked = [request for _, request in requests]
+    flat = np.zeros(sum(request.size for request in asked))
+    totals = Sums.over(asked, flat)
     for block in blocks:
         for (member, request), sums in zip(requests, totals, strict=True):
             accumulate(weights.rows(block, member), request, sums)
-    return np.concatenate([sums.flat() for sums in totals])
+    return flat
 
 
 class DriverBackend(Backend):
@@ -105,9 +105,16 @@ class DriverBackend(Backend):
         self.nbytes = sum(block.codes.nbytes for block in blocks)
 
     def add_up(self, work: Work, size: int) -> Floats:
-        if len(self.parts) == 1:
+        threads = min(len(self.parts), max(1, PASS_BYTES // (8 * size)))
+        if threads == 1:
             return work(iter(self.blocks))
-        return np.sum(self.gather(work), axis=0)
+        shares = [list(chain.from_iterable(self.parts[k::threads])) for k in range(threads)]
+        with ThreadPoolExecutor(threads) as pool:
+            sums = pool.map(lambda share: work(iter(share)), shares)
+            total = next(sums)
+            for other in sums:
+                total += other
+        return total
 
     def gather(self, work: Gathering) -> list[Any]:
         with ThreadPoolExecutor(len(self.parts)) as pool:
@@ -120,11 +127,12 @@ class DriverBackend(Backend):
         if self.spark is not None and (count := tasks_that_pay(growths, self, self.spark)):
             return grow_in_tasks(growths, self, self.spark, count)
         long = self.rows * growths[0].features_per_step > THREAD_CELLS
+        threads = min(os.cpu_count() or 1, max(1, MODELS_BYTES // growths[0].driver_bytes))
 
         def alone(growth: Growth) -> None:
             grow([growth], OneModel.of(self.blocks, self.weights, growth.member), progress)
 
-        with ThreadPoolExecutor(os.cpu_count() if long else 1) as pool:
+        with ThreadPoolExecutor(threads if long else 1) as pool:
             list(pool.map(alone, growths))
         return growths
 
@@ -226,11 +234,12 @@ class ClusterBackend(Backend):
             tasks = min(-(-size // step), self.partitions)
             partials = partials.repartition(tasks, "slice").mapInArrow(_merge_slices, PARTIAL)
         with compat.arrow_batches(self.frame.sparkSession, self.batch):
-            received = compat.to_arrow(partials).to_pylist()
-        flat = np.zeros(size)
-        for record in sorted(received, key=lambda r: r["part"]):  # the same sum every time
-            values = np.frombuffer(record["sums"], np.float64)
-            flat[record["slice"] * step :][: len(values)] += values
+            received = compat.to_arrow(partials)
+        slices, parts = (received.column(name).to_pylist() for name in ("slice", "part"))
+        sums, flat = received.column("sums"), np.zeros(size)
+        for k in sorted(range(len(parts)), key=parts.__getitem__):  # the same sum every time
+            values = np.frombuffer(sums[k].as_buffer(), np.float64)
+            flat[slices[k] * step :][: len(values)] += values
         return flat
 
 

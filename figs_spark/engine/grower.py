@@ -32,7 +32,12 @@ from typing import Protocol
 import numpy as np
 
 from figs_spark.engine.bins import Bins
-from figs_spark.engine.candidates import NEW_ROOT, CandidateHistograms, histogram_room
+from figs_spark.engine.candidates import (
+    NEW_ROOT,
+    CandidateHistograms,
+    driver_bytes,
+    histogram_room,
+)
 from figs_spark.engine.growing_trees import GrowingTrees
 from figs_spark.engine.histograms import Floats, Layout, Request, Sums
 from figs_spark.engine.kernels.records import CutLimits, Slots
@@ -89,6 +94,7 @@ def grow(
             growth.absorb_all([next(passed) for _ in own])
             if growth.ready:
                 growth.split()
+        del passed  # before the next pass needs the memory
         progress(len(active))
         active = [growth for growth in active if not growth.done]
     return [growth.model for growth in growths]
@@ -135,6 +141,11 @@ class Growth:
         layout = self._cuts.layout
         leaves = min(self.most_steps + 2, histogram_room(layout))
         return layout.size * layout.channels * 8 * leaves
+
+    @property
+    def driver_bytes(self) -> int:
+        """About the most that the driver needs for the histograms of this model."""
+        return driver_bytes(self._cuts.layout, self.most_steps)
 
     # A greedy step
 

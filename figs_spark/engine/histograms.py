@@ -13,6 +13,7 @@ by one number, so the overlap tells how the histogram of the leaf changes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -109,6 +110,18 @@ class Request:
         others = 1 + int(self.slots.overlap.max(initial=-1))
         return others * (1 + int(self.slots.child.max(initial=-1)))
 
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Of the arrays that a pass adds up, in the order of `Sums`."""
+        layout = self.layout
+        full = (self.full_slots, layout.size, layout.channels)
+        return full, (self.overlap_slots, layout.size), (1,)
+
+    @property
+    def size(self) -> int:
+        """How many numbers a pass adds up."""
+        return sum(math.prod(shape) for shape in self.shapes)
+
 
 @dataclass(frozen=True)
 class Sums:
@@ -120,32 +133,22 @@ class Sums:
 
     @classmethod
     def zeros(cls, request: Request) -> Sums:
-        layout = request.layout
-        return cls(
-            np.zeros((request.full_slots, layout.size, layout.channels)),
-            np.zeros((request.overlap_slots, layout.size)),
-            np.zeros(1),
-        )
+        return cls.over([request], np.zeros(request.size))[0]
+
+    @classmethod
+    def over(cls, requests: Sequence[Request], flat: Floats) -> list[Sums]:
+        """The sums of each request as views of one flat array: no number is there twice."""
+        every, at = [], 0
+        for request in requests:
+            arrays = []
+            for shape in request.shapes:
+                arrays.append(flat[at : at + math.prod(shape)].reshape(shape))
+                at += math.prod(shape)
+            every.append(cls(*arrays))
+        return every
 
     def arrays(self) -> tuple[Floats, Floats, Floats]:
         return self.full, self.overlap, self.squares
-
-    def add(self, other: Sums) -> None:
-        for mine, theirs in zip(self.arrays(), other.arrays(), strict=True):
-            mine += theirs
-
-    @property
-    def nbytes(self) -> int:
-        return sum(array.nbytes for array in self.arrays())
-
-    def flat(self) -> Floats:
-        return np.concatenate([array.ravel() for array in self.arrays()])
-
-    def fill(self, flat: Floats) -> None:
-        """Take back what `flat` gave."""
-        ends = np.cumsum([array.size for array in self.arrays()])[:-1]
-        for array, part in zip(self.arrays(), np.split(flat, ends), strict=True):
-            array[...] = part.reshape(array.shape)
 
 
 def accumulate(rows: Rows, request: Request, sums: Sums) -> None:

@@ -122,6 +122,10 @@ class JointGrowth(Growth):
         return self._bytes_of_one * leaves
 
     @property
+    def driver_bytes(self) -> int:
+        return self.histogram_bytes + PASS_BYTES
+
+    @property
     def _bytes_of_one(self) -> int:
         return 8 * self.layout.size * (self.layout.channels + self.most_steps)
 
@@ -161,11 +165,12 @@ class JointGrowth(Growth):
         if not self.losses:
             self._begin(passed[0])
             self._ridges, self.path = [self._ridge], [self.mean[None]]
-            self._known[NEW_ROOT] = Candidate(passed[0].full[0], np.zeros((0, self.layout.size)))
+            root = passed[0].full[0].copy()  # what a pass added up is one array; it may go
+            self._known[NEW_ROOT] = Candidate(root, np.zeros((0, self.layout.size)))
         else:
             for sums in passed:
                 node = self._to_pass.pop(0)
-                self._passed[node] = (self._centred(sums.full[0]), sums.overlap)
+                self._passed[node] = (self._centred(sums.full[0].copy()), sums.overlap)
             if self._to_pass:
                 return
             self._take()

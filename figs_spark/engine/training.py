@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,8 +13,9 @@ import numpy as np
 from figs_spark.dataframes import compat
 from figs_spark.engine.backends import Backend, ClusterBackend, DriverBackend
 from figs_spark.engine.bins import Bins
+from figs_spark.engine.candidates import driver_bytes
 from figs_spark.engine.cells import CellWork, all_cells
-from figs_spark.engine.grower import Growth, GrowthRules, Progress
+from figs_spark.engine.grower import UNLIMITED_SPLITS, Growth, GrowthRules, Progress
 from figs_spark.engine.histograms import Floats, Layout
 from figs_spark.engine.joint_growth import JointGrowth
 from figs_spark.engine.logistic_growth import LogisticGrowth
@@ -28,6 +30,9 @@ from figs_spark.treesum.nodes import LOGIT
 AUTO_BYTES = 256 << 20  # packed rows that mode "auto" keeps in the driver
 DRIVER_BYTES = 2 << 30  # packed rows that mode "driver" keeps there
 MODELS_PER_PASS = 16  # whose cells the driver takes at once
+MANY_HISTOGRAM_BYTES = 1 << 30  # of one model: more is told before the fit
+
+log = logging.getLogger("figs_spark")
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,7 @@ def train(
     `out_of_bag` the sums over rows that a bootstrap sample left out.
     """
     weights = weights or OwnWeights(table.target)
+    _tell_driver_memory(table, plan)
     with packed(table, plan, weights) as (bins, backend):
         centre = table.target.centres
         growths = [growing(bins, backend.layout, plan.rules, centre, k) for k in range(members)]
@@ -111,6 +117,25 @@ def _remark(rule: Refit, unweighted: bool) -> str:
     how = "logistic regression" if rule.link == LOGIT else "least squares"
     rows = ", on rows without their class weights" if unweighted else ""
     return f"All values were fitted together by {how}{rows}"
+
+
+def _tell_driver_memory(table: Table, plan: Plan) -> None:
+    """Before anything is packed: about what the histograms of a model will take in the driver."""
+    rules = plan.rules
+    features = min(len(table.features), rules.features_per_step or len(table.features))
+    layout = Layout((plan.max_bins + 1,) * features, table.target.outputs, table.weighted)
+    most = driver_bytes(layout, rules.max_splits or UNLIMITED_SPLITS)
+    if most > MANY_HISTOGRAM_BYTES:
+        log.warning(
+            "The histograms of %d features, up to %d bins each, and %d outputs may take %s MB of "
+            "the driver's memory. Lower maxBins, take fewer features, or give the driver more.",
+            features,
+            plan.max_bins + 1,
+            table.target.outputs,
+            f"{most >> 20:,}",
+        )
+    else:
+        log.debug("histograms take at most about %d MB in the driver", most >> 20)
 
 
 def _held_out(backend: Backend, grown: Sequence[Growth]) -> list[Floats]:

@@ -24,7 +24,6 @@ from figs_spark.engine.weights import BootstrapWeights
 from figs_spark.exports.instrument import Family
 from figs_spark.pictures.importances import SHOWN, draw_importances
 from figs_spark.pictures.shapes import Drawing
-from figs_spark.pictures.svg import to_html
 from figs_spark.pictures.trees import draw_model
 from figs_spark.stages.base.checks import Checked, check
 from figs_spark.stages.base.estimator import Growing, progress_bar
@@ -88,6 +87,7 @@ class BaggedModel(FittedModel):
     @property
     def featureImportances(self) -> DenseVector:
         """The share of each feature in the gain of a member, as a mean over the members."""
+        self._check_fitted()
         return Vectors.dense(np.mean([m.importances() for m in self.members], axis=0).tolist())
 
     def truncate(self, k: int) -> Self:
@@ -138,6 +138,7 @@ class BaggedModel(FittedModel):
         """One row per leaf: member (from 1), tree, leaf, path as text, value, rows, weight."""
         import pandas as pd
 
+        self._check_fitted()
         parts = [rules(member, self._output_names()) for member in self.members]
         for number, part in enumerate(parts, start=1):
             part.insert(0, "member", number)
@@ -162,11 +163,11 @@ class BaggedModel(FittedModel):
         shares = self.featureImportances.toArray().tolist()
         return draw_importances(self._subject(), notes, self.featureNames, shares)
 
-    def _repr_html_(self) -> str:
-        """In a notebook: the importance of the features, and the first member as an example."""
+    def _pictures(self) -> Sequence[Drawing]:
+        """The importance of the features, and the first member as an example."""
         heading = f"Member 1 of {self.numMembers}"
         member = draw_model(self.members[0], self._labels(), heading=heading)
-        return to_html(self._drawing(member.width), member)
+        return [self._drawing(member.width), member]
 
     # Scoring
 

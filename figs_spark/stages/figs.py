@@ -106,6 +106,7 @@ class FIGSModel(Calibrating):
 
     def rules(self) -> pd.DataFrame:
         """One row per leaf: tree, leaf, path as text, value, rows, weight."""
+        self._check_fitted()
         return rules(self.treeSum, self._output_names())
 
     def truncate(self, k: int) -> Self:

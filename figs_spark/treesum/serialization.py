@@ -25,7 +25,7 @@ from figs_spark.treesum.nodes import (
     kind_of,
 )
 from figs_spark.treesum.prediction import MOST_LOG_ODDS
-from figs_spark.treesum.strict_json import Entry, digest, parse, plain
+from figs_spark.treesum.strict_json import Entry, digest, parse, plain, shown
 
 FORMAT = "figs_spark.treesum"
 VERSION = 2
@@ -61,7 +61,7 @@ def is_version(saved: Any, version: int) -> bool:
 def check_version(version: Any, source: str) -> None:
     if not is_version(version, VERSION):
         raise ValueError(
-            f"{source} has format version {version!r}; this figs_spark reads the versions "
+            f"{source} has format version {shown(version)}; this figs_spark reads the versions "
             f"{WITHOUT_FINGERPRINT} and {VERSION}. Load it with the figs_spark release that wrote "
             f"it."
         )
@@ -322,9 +322,10 @@ def _check_split(features: tuple[Feature, ...], split: Split, entry: Entry) -> N
     feature = features[split.feature]
     if (split.threshold is None) != (feature.categories is not None):
         kind = "numeric" if feature.categories is None else "categorical"
-        entry.damaged(f"the feature {feature.name!r} is {kind}, and step {split.step} is not")
+        entry.damaged(f"the feature {shown(feature.name)} is {kind}, and step {split.step} is not")
     listed = set(split.categories or ())
     if unknown := listed - set(feature.categories or ()):
-        entry.damaged(f"a split on {feature.name!r} lists unknown categories {unknown}")
+        first = shown(min(unknown, key=str))
+        entry.damaged(f"a split on {shown(feature.name)} lists the unknown category {first}")
     if split.categories and type(split.categories[0]) is not type((feature.categories or ("",))[0]):
-        entry.damaged(f"a split on {feature.name!r} lists categories of another type")
+        entry.damaged(f"a split on {shown(feature.name)} lists categories of another type")

@@ -203,3 +203,7 @@ def test_entries_of_equal_rank_are_added() -> None:
     )
     assert (found.low.tolist(), found.high.tolist()) == ([5.0, 1.0], [5.0, 3.0])
     assert found.rows.tolist() == [5.0, 4.0]
+
+
+def test_an_interval_of_hardly_any_row_is_unknown() -> None:
+    assert np.isnan(wilson(0.5, 5e-324)).all()

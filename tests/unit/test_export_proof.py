@@ -220,3 +220,14 @@ def test_text_that_oracle_and_tsql_take_for_equal() -> None:
     model = stump("site", "other ")
     with pytest.raises(ValueError, match="differ by spaces at the end only, which tsql takes"):
         Sql.asked(model, "tsql").text(model)
+
+
+def test_without_java_a_pmml_file_says_that_nothing_ran_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("jpmml_evaluator")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "nowhere"))
+    engines._java.cache_clear()
+    written = export(MODEL, tmp_path / "model.pmml")
+    assert written.proof == "not verified: no Java is here; set JAVA_HOME"
+    assert written.proof in (tmp_path / "model.pmml").read_text()

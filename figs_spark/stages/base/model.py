@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -75,6 +76,13 @@ class FittedModel(DeclaredParams, Persistent, Exporting, Model):
     def featureNames(self) -> list[str]:
         """The names of the features, in the order of training."""
         return [feature.name for feature in self._features]
+
+    def _check_fitted(self) -> None:
+        if not self._features:
+            raise ValueError(
+                f"This {type(self).__name__} is not fitted: it has no trees. Fit an estimator, or "
+                f"load a saved model."
+            )
 
     # Defined by the family
 
@@ -164,6 +172,7 @@ class FittedModel(DeclaredParams, Persistent, Exporting, Model):
 
         Features, scores and predictions are columns until the end: so Spark computes each once.
         """
+        self._check_fitted()
         check_outputs(dataset, self)
         temporary = [f"{self.uid}_{name}" for name in ("features", "scores", "predicted")]
         dataset, features = self._with_features(dataset, temporary[0])
@@ -191,6 +200,7 @@ class FittedModel(DeclaredParams, Persistent, Exporting, Model):
 
     def _scores(self, values: Any) -> tuple[np.ndarray, bool]:
         """The raw scores, and whether `values` is a single row."""
+        self._check_fitted()
         single = isinstance(values, Vector) or np.ndim(values) == 1
         if single:
             cells = values.toArray() if isinstance(values, Vector) else values
@@ -212,6 +222,8 @@ class FittedModel(DeclaredParams, Persistent, Exporting, Model):
         They show as "<11", inner nodes then show no count, and if a single leaf is hidden, so is
         the next smallest.
         """
+        if not self._features:
+            return f"{type(self).__name__}: not fitted"
         return f"{visible(self._text(smallCell))}\n\nFingerprint {short(self.fingerprint)}"
 
     @property
@@ -225,15 +237,23 @@ class FittedModel(DeclaredParams, Persistent, Exporting, Model):
         `width` is the width of a row of trees, in pixels of 1/96 inch. The picture is scaled to fit
         into axes of yours.
         """
+        self._check_fitted()
         return to_axes(self._drawing(width), ax)
 
     def toSVG(self, width: float = WIDTH, smallCell: int | None = None) -> str:
         """The picture as SVG text, for a file or a page; `smallCell` as in `toText`."""
+        self._check_fitted()
         return to_svg(self._drawing(width, smallCell))
 
     def _repr_html_(self) -> str:
-        """The picture in a notebook."""
-        return to_html(self._drawing(WIDTH))
+        """The pictures in a notebook."""
+        if not self._features:
+            return f"<p>{html.escape(str(self))}</p>"
+        return to_html(*self._pictures())
+
+    def _pictures(self) -> Sequence[Drawing]:
+        """What a notebook shows."""
+        return [self._drawing(WIDTH)]
 
     def _labels(self, small_cell: int | None = None) -> Labels:
         names = self._output_names()
@@ -301,6 +321,7 @@ class FittedModel(DeclaredParams, Persistent, Exporting, Model):
     @property
     def fingerprint(self) -> str:
         """The SHA-256 of the model: of all that it holds, and of the threshold it decides by."""
+        self._check_fitted()
         return stage_fingerprint(
             self._contents() or {},
             self._value_if_any("threshold"),

@@ -14,7 +14,6 @@ from figs_spark.dataframes.columns import column, field
 from figs_spark.dataframes.expressions import COLUMNS
 from figs_spark.exports.instrument import Family, Patient
 from figs_spark.pictures.shapes import Drawing, stacked
-from figs_spark.pictures.svg import to_html
 from figs_spark.pictures.trees import WIDTH, draw_model
 from figs_spark.stages.base.inputs import packed_column, with_scoring_array
 from figs_spark.stages.base.model import FittedModel
@@ -157,6 +156,7 @@ class GroupedModel(Calibrating):
         """One row per leaf: group, tree, leaf, path as text, value, rows, weight."""
         import pandas as pd
 
+        self._check_fitted()
         parts = [rules(tree_sum, self._output_names()) for tree_sum in self._sums.values()]
         for group, part in zip(self._sums, parts, strict=True):
             part.insert(0, "group", pd.Series([group] * len(part), dtype=object))
@@ -169,9 +169,9 @@ class GroupedModel(Calibrating):
     def _drawing(self, width: float, small_cell: int | None = None) -> Drawing:
         return stacked(self._subject(), self._drawings(width, small_cell))
 
-    def _repr_html_(self) -> str:
-        """In a notebook: one picture for each group."""
-        return to_html(*self._drawings(WIDTH))
+    def _pictures(self) -> Sequence[Drawing]:
+        """One picture for each group."""
+        return self._drawings(WIDTH)
 
     # Scoring
 
@@ -189,6 +189,7 @@ class GroupedModel(Calibrating):
         return f"{self.uid}_shares"
 
     def _transform(self, dataset: DataFrame) -> DataFrame:
+        self._check_fitted()
         check_group_column(dataset, self.getOrDefault("groupCol"), self.groups[0])
         if self.getOrDefault("unseenGroup") == MIXTURE:
             dataset = self._with_shares(dataset)
