@@ -35,7 +35,7 @@ def to_onnx(model: Instrument, proof: str = "not verified") -> bytes:
     scores = _scores(model, graph, table)
     outputs = {"score": graph.joined(scores)}
     if model.classes:
-        probabilities = model.outcome.probabilities(scores, graph)
+        probabilities = model.whole.probabilities(scores, graph)
         limits = (model.threshold, model.thresholds)
         chosen = model.outcome.predicted_class(probabilities, *limits, graph)
         shown = probabilities[1:] if model.classes == 2 else probabilities
@@ -128,6 +128,10 @@ class _Graph:
     def clipped(self, value: _Value) -> _Value:
         low, high = (self.initial(np.float64(limit)) for limit in (0.0, 1.0))
         return self.node("Clip", value, low, high)
+
+    def logistic(self, value: _Value) -> _Value:
+        powers = self.node("Exp", self.node("Neg", value))
+        return self.node("Div", 1.0, powers + 1.0)
 
     def choose(self, condition: _Value, yes: _Value, no: _Value) -> _Value:
         return self.node("Where", condition, yes, no)

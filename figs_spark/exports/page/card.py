@@ -12,6 +12,7 @@ from figs_spark.exports.page.fields import Field
 from figs_spark.exports.page.markup import NOTHING, Html, element, joined, table
 from figs_spark.exports.page.program import worded
 from figs_spark.treesum import Node, TreeSum
+from figs_spark.treesum.nodes import LOGIT
 from figs_spark.treesum.points import Points
 from figs_spark.treesum.reading import Labels, Reading
 from figs_spark.treesum.text import number
@@ -57,7 +58,9 @@ class Scale:
     def start(self) -> tuple[str, list[str]]:
         if self.points:
             return "Start", ["0"]
-        return "Start: the average", [self.reading.absolute(value) for value in self.one.constant]
+        return f"Start: {self.reading.start}", [
+            self.reading.absolute(value) for value in self.one.constant
+        ]
 
     def added(self, tree: int, leaf: Node) -> list[str]:
         if self.points:
@@ -140,6 +143,8 @@ def _total(model: Instrument, points: Points | None) -> str:
     if model.classes > 2:
         return "Sums: the largest is the class that fits best"
     words = "Sum: the risk, at least 0% and at most 100%."
+    if model.outcome.link == LOGIT:
+        words = "Sum: the log odds. The risk is 1 / (1 + exp(-sum))."
     if model.thresholds is None and 0 <= model.threshold <= 1:
         words += f" Flag above {number(100 * model.threshold)}%."
     return words
