@@ -402,4 +402,4 @@ class Growth:
 
 def _decimals(spread: float) -> int:
     """About a 1e-12th of the spread of the target: more is rounding."""
-    return 12 - math.floor(math.log10(spread or 1.0))
+    return 12 - math.floor(math.log10(spread or 1.0)) if math.isfinite(spread) else 0
