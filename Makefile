@@ -97,7 +97,7 @@ $(VENV)/.run $(VENV)/.test $(VENV)/.docs $(VENV)/.bench: setup.py | $(BIN)/pip
 	@touch $@
 
 WITHOUT_SPARK := 'pandas<3' pyarrow numba tqdm pyyaml
-.venv-databricks-16.1/.installed: NEEDS := 'databricks-connect==16.1.*' $(WITHOUT_SPARK)
+.venv-databricks-16.1/.installed: NEEDS := --constraint conf/databricks-connect-16.1.txt databricks-connect $(WITHOUT_SPARK)
 .venv-databricks-newest/.installed: NEEDS := databricks-connect $(WITHOUT_SPARK)
 .venv-databricks-newest/.installed: PYTHON := $(PYTHON312)
 .venv-spark-3.5/.installed: NEEDS := 'pyspark==3.5.*' .
