@@ -51,12 +51,16 @@
   }
 
   // A sum as a probability, by the link of the model.
-  const links = { identity: (sum) => Math.min(1, Math.max(0, sum)) };
+  const links = {
+    identity: (sum) => Math.min(1, Math.max(0, sum)),
+    logit: (sum) => 1 / (1 + Math.exp(-sum)),
+  };
+  const inLogOdds = model.link === "logit" && model.kind !== "mean";
 
   // The number, the probability of class 1, or of each of many classes.
-  function expected(scores) {
+  function expected(scores, link) {
     if (model.classes === 0) return scores;
-    const shares = scores.map(links[model.link]);
+    const shares = scores.map(links[link]);
     if (model.classes === 2) return shares;
     const total = shares.reduce((a, b) => a + b);
     return shares.map((share) => (total > 0 ? share / total : 1 / model.classes));
@@ -77,11 +81,11 @@
     const leaves = sums.map((sum) => sum.trees.map((tree) => follow(tree, values)));
     let scores = scoresOf(leaves[0], outputs);
     if (model.kind === "mean") {
-      const members = leaves.map((own) => expected(scoresOf(own, outputs)));
+      const members = leaves.map((own) => expected(scoresOf(own, outputs), model.link));
       const total = members.reduce((a, b) => a.map((value, c) => value + b[c]));
       scores = total.map((value) => value / members.length);
     }
-    const shares = expected(scores);
+    const shares = expected(scores, inLogOdds ? "logit" : "identity");
     const chosen = model.classes ? decide(shares) : null;
     return { scores, shares, chosen, leaves: leaves[0], constant: sums[0].constant };
   }
@@ -144,10 +148,12 @@
     return Number(value.toFixed(Math.min(12, digits))).toString();
   }
 
-  const shown = (value) => (model.classes ? `${(100 * value).toFixed(1)}%` : amount(value));
+  // The steps of log odds are numbers; only the result is in percent.
+  const inPercent = model.classes > 0 && !inLogOdds;
+  const shown = (value) => (inPercent ? `${(100 * value).toFixed(1)}%` : amount(value));
 
   function change(value) {
-    const words = model.classes ? `${(100 * value).toFixed(1)} pp` : amount(value);
+    const words = inPercent ? `${(100 * value).toFixed(1)} pp` : amount(value);
     return `${value < 0 ? "" : "+"}${words}`.replace("-", "\u2212");
   }
 
@@ -220,7 +226,8 @@
     if (!body) return;
     const output = focus(result);
     let total = result.constant[output];
-    const steps = [{ name: "Start: the average", from: 0, to: total, text: shown(total) }];
+    const start = inLogOdds ? "Start: log odds of the average" : "Start: the average";
+    const steps = [{ name: start, from: 0, to: total, text: shown(total) }];
     result.leaves.forEach((leaf, k) => {
       const added = leaf.values[output] - (k === 0 ? result.constant[output] : 0);
       const step = { name: `Tree ${k + 1}`, from: total, to: total + added, turns: leaf.turns };
@@ -228,9 +235,11 @@
       total += added;
     });
     const sum = result.scores[output];
-    steps.push({ name: "Sum", from: 0, to: sum, text: shown(sum) });
     const share = result.shares[output];
-    if (Math.abs(share - sum) > 1e-9) {
+    steps.push({ name: inLogOdds ? "Sum: log odds" : "Sum", from: 0, to: sum, text: shown(sum) });
+    if (inLogOdds) {
+      steps.push({ name: "Risk", from: 0, to: 0, text: percent(share) });
+    } else if (Math.abs(share - sum) > 1e-9) {
       steps.push({ name: "Result", from: 0, to: share, text: shown(share) });
     }
     const ends = steps.flatMap((step) => [step.from, step.to]);

@@ -19,7 +19,7 @@ from figs_spark.treesum.strict_json import plain
 from figs_spark.treesum.text import number
 
 COMPARISONS = "≤>"
-LINKS = ("identity",)  # that calculator.js knows
+IDENTITY, LOGIT = LINKS = ("identity", "logit")  # that calculator.js knows
 
 
 def make_program(model: Instrument, fields: Mapping[int, Field]) -> dict[str, Any]:
