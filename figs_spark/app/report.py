@@ -68,7 +68,9 @@ def check(settings: Settings[Report]) -> None:
 def run(spark: SparkSession, settings: Settings[Report]) -> None:
     job = settings.job
     model = load_model(spark, settings)
-    rows = _rows(spark, settings, model) if job.input or job.rows else None
+    rows, training = None, None
+    if job.input or job.rows:
+        rows, training = _rows(spark, settings, model)
     if settings.dry_run:
         print(plan(settings))
         return
@@ -82,6 +84,7 @@ def run(spark: SparkSession, settings: Settings[Report]) -> None:
             validationCols=job.validation,
             weightCol=job.weight,
             sensitivities=job.sensitivities,
+            training=training,
             sizes=_sizes(spark, settings),
             smallCell=job.smallCell,
             overwrite=settings.overwrite,
@@ -98,18 +101,23 @@ def _about(message: str) -> str:
     return next((name for name in ("about", "fields") if message.startswith(name)), "input")
 
 
-def _rows(spark: SparkSession, settings: Settings[Report], model: Any) -> DataFrame:
+def _rows(
+    spark: SparkSession, settings: Settings[Report], model: Any
+) -> tuple[DataFrame, DataFrame | None]:
+    """The rows to evaluate on, and those that the model was trained on, if that is known."""
     job = settings.job
     if job.input:
         rows = read(spark, settings)
     else:
         rows = filtered(datasets.trauma_registry(spark, job.rows or 1, with_risk=True), settings)
+    training = None
     if job.part != "all":
-        rows = load_division(spark, settings).rows(rows, job.part)
+        division = load_division(spark, settings)
+        rows, training = division.rows(rows, job.part), division.rows(rows, "train")
     names = [model.getOrDefault("labelCol"), *job.groups, *job.validation]
     need_columns(rows, [*names, *([job.weight] if job.weight else [])])
     check_columns(model, rows)
-    return rows
+    return rows, training
 
 
 def _sizes(spark: SparkSession, settings: Settings[Report]) -> pd.DataFrame | None:

@@ -149,7 +149,7 @@ def test_it_says_why(show: Callable[..., Any]) -> None:
     ):
         assert words in steps
     warnings = page.inner_text("#result-warnings")
-    assert "Systolic pressure is outside the range of training" in warnings
+    assert "Systolic pressure is outside the usual range" in warnings
     page.fill("#field-1", "")
     assert "Not known: Systolic pressure" in page.inner_text("#result-warnings")
 

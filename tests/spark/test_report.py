@@ -83,7 +83,7 @@ def _tells_nobody(text: str, rows: DataFrame) -> None:
     """Neither an id nor the extreme value; the usual range ends before it."""
     assert "patient-7" not in text
     assert str(EXTREME) not in text
-    high = float(re.findall(r"([\d.]+) to ([\d.]+) in training", text)[0][1])
+    high = float(re.findall(r"([\d.]+) to ([\d.]+) is usual", text)[0][1])
     assert high != rows.agg(F.max("age")).first()[0]
 
 

@@ -127,11 +127,11 @@
     const control = document.getElementById(field.id);
     const [low, high] = field.range || [-Infinity, Infinity];
     const outside = result.value !== null && (result.value < low || result.value > high);
-    const words = result.problem || (outside ? `Unusual: training had ${low} to ${high}.` : "");
+    const words = result.problem || (outside ? `Unusual: most patients have ${low} to ${high}.` : "");
     place.textContent = words;
     place.className = result.problem ? "remark wrong" : "remark unusual";
     control.setAttribute("aria-invalid", result.problem ? "true" : "false");
-    return outside && !result.problem ? `${field.name} is outside the range of training` : "";
+    return outside && !result.problem ? `${field.name} is outside the usual range` : "";
   }
 
   // Numbers as text
@@ -189,13 +189,15 @@
     return track;
   }
 
+  const unknown = "not known";
+
   function written(field) {
     const control = document.getElementById(field.id);
     if (field.kind === "sign") {
       const checked = form.querySelector(`input[name="${field.id}"]:checked`);
-      return checked && checked.value !== "" ? checked.dataset.label : "not known";
+      return checked && checked.value !== "" ? checked.dataset.label : unknown;
     }
-    if (control.value.trim() === "") return "not known";
+    if (control.value.trim() === "") return unknown;
     if (field.kind === "choice") return control.selectedOptions[0].textContent;
     return field.unit ? `${control.value.trim()} ${field.unit}` : control.value.trim();
   }
@@ -204,10 +206,11 @@
     if (turns.length === 0) return make("span", "always");
     const list = make("ul", undefined, "reasons");
     turns.forEach((turn) => {
-      const item = make("li", turn.text);
       const field = model.fields[turn.field];
       const value = written(field);
-      const told = field.kind === "sign" && value !== "not known"; // by the condition
+      const words = value === unknown ? turn.text : turn.text.replace(/ or not known$/, "");
+      const item = make("li", words);
+      const told = field.kind === "sign" && value !== unknown; // by the condition
       if (!told) item.append(make("span", ` (${value})`, "value"));
       list.append(item);
     });
@@ -315,8 +318,7 @@
     view("decision").textContent = decision(result);
     view("thousand").textContent = perThousand(result);
     const flagged = model.classes === 2 && result.chosen === 1;
-    const calm = model.classes === 2 ? "result" : "result plain";
-    view("box").className = flagged ? "result flagged" : calm;
+    view("box").className = flagged ? "result flagged" : "result";
     view("box").dataset.risk = result.shares.join(" ");
     view("box").dataset.score = result.scores.join(" ");
     view("box").dataset.chosen = String(result.chosen);
