@@ -35,6 +35,8 @@ from figs_spark.stages.gfigs.selection import SelectedGFIGS as SelectedGFIGS
 from figs_spark.stages.gfigs.selection import select_gfigs as select_gfigs
 from figs_spark.stages.gfigs.variants import VariantComparison as VariantComparison
 from figs_spark.stages.gfigs.variants import compare_variants as compare_variants
+from figs_spark.stages.optimism import Optimism as Optimism
+from figs_spark.stages.optimism import optimism as optimism
 from figs_spark.stages.raw_columns import ExportablePipeline as ExportablePipeline
 from figs_spark.stages.raw_columns import exportable as exportable
 from figs_spark.stages.stability import Stability as Stability
@@ -74,6 +76,7 @@ __all__ = [
     "Met",
     "Node",
     "OperatingPoint",
+    "Optimism",
     "Points",
     "SelectedGFIGS",
     "SensitivitySpecificityEvaluator",
@@ -88,6 +91,7 @@ __all__ = [
     "exportable",
     "load_report",
     "operating_points",
+    "optimism",
     "roc_auc",
     "roc_curve",
     "select_gfigs",

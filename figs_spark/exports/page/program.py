@@ -19,7 +19,7 @@ from figs_spark.treesum.strict_json import plain
 from figs_spark.treesum.text import number
 
 COMPARISONS = "≤>"
-LINKS = ("identity", "logit")  # that calculator.js knows
+IDENTITY, LOGIT = LINKS = ("identity", "logit")  # that calculator.js knows
 
 
 def make_program(model: Instrument, fields: Mapping[int, Field]) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def make_program(model: Instrument, fields: Mapping[int, Field]) -> dict[str, An
 
 def link_of(outcome: Outcome) -> str:
     """How a sum becomes a probability."""
-    link = outcome.link
+    link = str(getattr(outcome, "link", "identity"))
     if link not in LINKS:
         raise ValueError(
             f"The page knows the links {', '.join(LINKS)}, and the model has '{link}'. Use "
