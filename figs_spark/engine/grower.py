@@ -38,6 +38,7 @@ from figs_spark.engine.candidates import (
     driver_bytes,
     histogram_room,
 )
+from figs_spark.engine.constraints import Bargain, Constraints, Permissions
 from figs_spark.engine.growing_trees import GrowingTrees
 from figs_spark.engine.histograms import Floats, Layout, Request, Sums
 from figs_spark.engine.kernels.records import CutLimits, Slots
@@ -78,6 +79,7 @@ class GrowthRules:
     ridge: float | None = 0.0  # 0: the paper's algorithm; None: from the data
     joint: bool = True  # whether a ridge also means that all values are fitted together
     logistic: bool = False  # whether splits lower the logistic loss, not the squared one
+    constraints: Constraints | None = None
 
 
 def grow(
@@ -122,6 +124,7 @@ class Growth:
         self._last = NEW_ROOT  # the node that the last step split, once there is one
         self._categorical = bins.categorical
         self._all_cuts = Cuts(layout, self._categorical)
+        self._permissions = self._asked_permissions()
         self._random = np.random.default_rng([rules.seed % 2**64, member])
         self._draw_features(rules.features_per_step)
         self._started = time.perf_counter()
@@ -173,11 +176,14 @@ class Growth:
         if self._to_add_up:
             fresh, self._to_add_up = self._to_add_up[: self._room], self._to_add_up[self._room :]
             self.candidates.put(fresh, sums.full)
-            self._best |= zip(fresh, self._best_cuts(sums.full), strict=True)
+            self._best |= zip(fresh, self._best_cuts(fresh, sums.full), strict=True)
         else:
             changed = self.candidates.update(self._last, sums)
+            if self._permissions is not None:  # a split may change what others are permitted
+                changed = list(self.candidates)
             for candidate in changed:
-                (self._best[candidate],) = self._best_cuts(self.candidates[candidate][None])
+                histograms = self.candidates[candidate][None]
+                (self._best[candidate],) = self._best_cuts([candidate], histograms)
             self._best = {c: cut for c, cut in self._best.items() if self._may_split(c)}
             self._to_add_up = self._changed_and_dropped(changed)
         gains = {c: cut.gain for c, cut in self._best.items() if cut}
@@ -208,9 +214,54 @@ class Growth:
         """Whether no histogram of one step is of use in the next."""
         return self.rules.features_per_step is not None
 
-    def _best_cuts(self, histograms: Floats) -> list[Cut | None]:
-        """The best cut of each histogram."""
-        return self._cuts.best(histograms, self._limits)
+    def _best_cuts(self, candidates: Sequence[int], histograms: Floats) -> list[Cut | None]:
+        """The best cut of each candidate."""
+        if self._permissions is None:
+            return self._cuts.best(histograms, self._limits)
+        return [
+            self._cuts.best_allowed(histogram, self._limits, self._bargain(candidate))
+            for candidate, histogram in zip(candidates, histograms, strict=True)
+        ]
+
+    # Constraints
+
+    def _asked_permissions(self, bounded: bool = True) -> Permissions | None:
+        rules = self.rules
+        if rules.constraints is None:
+            return None
+        ridge = 0.0 if rules.joint else rules.ridge or 0.0
+        return Permissions(rules.constraints, len(self.layout.widths), bounded, ridge)
+
+    @property
+    def _splits_left(self) -> float:
+        limit = self.rules.max_splits
+        return math.inf if limit is None else limit - self.steps
+
+    def _bargain(self, candidate: int) -> Bargain:
+        """What constraints make of the cuts of a candidate."""
+        assert self._permissions is not None
+        tree, value = len(self.trees), 0.0 if self.trees else float(self.mean[0])
+        if candidate != NEW_ROOT:
+            node = self.trees.nodes[candidate]
+            tree, value = node.tree, float(node.value[0])
+        squares = self.losses[0] * self.weight
+        whole = self._permissions.bargain(candidate, tree, value, squares, self._splits_left)
+        return whole.of_features(self._features)
+
+    def _must_go_on(self) -> bool:
+        """Whether a required feature is still to be split; ValueError if none can be."""
+        permissions = self._permissions
+        if permissions is None or self.rules.max_splits == 0 or not (left := permissions.unused()):
+            return False
+        if permissions.forced(self._splits_left):
+            names = ", ".join(repr(self.bins.described[j].name) for j in left)
+            raise ValueError(
+                f"required names {names}, and no split on it is valid in model {self.member}: its "
+                f"values do not differ in any leaf, or other constraints forbid it. Take it off "
+                f"the list, or relax the others."
+            )
+        permissions.forcing = True
+        return True
 
     def _choose(self) -> tuple[int, Cut] | None:
         """The candidate with the largest gain; of equal ones the first by tree and leaf."""
@@ -218,7 +269,9 @@ class Growth:
         if not valid or self.rules.max_splits == 0:
             return None
         top = max(cut.gain for _, cut in valid)
-        if top <= self._limits.tie or top / self.weight <= self.rules.min_impurity_decrease:
+        forced = self._permissions is not None and self._permissions.forced(self._splits_left)
+        small = top <= self._limits.tie or top / self.weight <= self.rules.min_impurity_decrease
+        if small and not forced:
             return None
         return next((c, cut) for c, cut in valid if cut.gain >= top - self._limits.tie)
 
@@ -238,10 +291,13 @@ class Growth:
     def _divide(self, leaf: int, best: BinSplit) -> None:
         feature, sides = int(self._features[best.feature]), (best.left, best.right)
         split, goes_left = self.bins.split(feature, best, self.steps)
-        moves = [self._move(side) for side in sides]
+        moves = [self._permitted_move(leaf, side) for side in sides]
         self.trees.divide(leaf, split, goes_left, sides, moves)
+        self._note(leaf)
         lowered = sum(float(side.g @ move) for side, move in zip(sides, moves, strict=True))
-        if self._limits.ridge:  # then the residuals of a side keep a mean
+        if (
+            self._limits.ridge or self._permissions is not None
+        ):  # then the residuals of a side keep a mean
             left_over = (side.g - side.weight * move for side, move in zip(sides, moves))
             lowered += sum(float(rest @ move) for rest, move in zip(left_over, moves))
         self.losses.append(max(self.losses[-1] - lowered / self.weight, 0.0))
@@ -257,6 +313,29 @@ class Growth:
                 best.gain,
                 time.perf_counter() - self._started,
             )
+
+    def _permitted_move(self, leaf: int, side: Side) -> Floats:
+        move = self._move(side)
+        if self._permissions is None or not self._permissions.bounded:
+            return move
+        value = self.trees.nodes[leaf].value
+        bounded = self._permissions.bounded_value(self._bound_of(leaf), float((value + move)[0]))
+        return np.array([bounded]) - value
+
+    def _bound_of(self, leaf: int) -> int:
+        """Under which name the bounds of a leaf are known; a root has none."""
+        return NEW_ROOT if leaf in self.trees.roots else leaf
+
+    def _note(self, leaf: int) -> None:
+        """Tell the constraints of a split."""
+        if self._permissions is None:
+            return
+        node, nodes = self.trees.nodes[leaf], self.trees.nodes
+        assert node.split is not None
+        children = (node.left, node.right)
+        values = [float(nodes[child].value[0]) for child in children]
+        where = self._bound_of(leaf)
+        self._permissions.made(node.split.feature, node.tree, where, children, values)
 
     def _move(self, side: Side) -> Floats:
         """By how much a new leaf differs from its parent: the mean residual of its rows."""
@@ -310,6 +389,8 @@ class Growth:
     def _changed_and_dropped(self, changed: Sequence[int]) -> list[int]:
         """The candidates in other trees than the last split whose histograms were dropped."""
         nodes, grown = self.trees.nodes, self.trees.nodes[self._last].tree
+        if self._permissions is not None:
+            return [c for c in self._best if c not in changed]
         others = (c for c in self._best if c != NEW_ROOT and nodes[c].tree != grown)
         return [c for c in others if c not in changed]
 
@@ -327,7 +408,9 @@ class Growth:
     def _widen_or_stop(self) -> None:
         """A random subset without a valid split is drawn again, twice as large."""
         if len(self._features) == len(self.layout.widths):
-            self.done = True
+            self.done = not self._must_go_on()
+            if not self.done:
+                self._start_afresh()
         else:
             self._draw_features(2 * len(self._features))
             self._start_afresh()
@@ -342,7 +425,8 @@ class Growth:
     def _draw_features(self, size: int | None) -> None:
         """The features that the next step may choose among, and their cuts."""
         every = len(self.layout.widths)
-        if size is None or size >= every:
+        forced = self._permissions.forced(self._splits_left) if self._permissions else []
+        if size is None or size >= every or forced:
             self._features = np.arange(every, dtype=np.int32)
             self._cuts = self._all_cuts
         else:

@@ -31,6 +31,7 @@ from typing import Any
 import numpy as np
 
 from figs_spark.engine.candidates import LEAST_ROOM, NEW_ROOT
+from figs_spark.engine.constraints import MARGIN, Permissions, order_rows, ordered
 from figs_spark.engine.grower import Growth
 from figs_spark.engine.histograms import Floats, Request, Sums
 from figs_spark.engine.kernels.records import Slots
@@ -111,6 +112,9 @@ class JointGrowth(Growth):
         self._automatic = self.rules.ridge is None
         self._ridge = FIRST_RIDGE if self.rules.ridge is None else self.rules.ridge
         self._ridges: list[float] = []
+
+    def _asked_permissions(self, bounded: bool = False) -> Permissions | None:
+        return super()._asked_permissions(bounded)
 
     @property
     def ridges(self) -> list[float]:
@@ -270,7 +274,9 @@ class JointGrowth(Growth):
         overlaps = known.overlaps[others]
         histogram = self._residuals(candidate, known, overlaps, self._values[others])
         root = np.linalg.cholesky(inverse[np.ix_(others, others)]) if others else np.zeros((0, 0))
-        cut = self._cuts.best_joint(histogram, overlaps.T @ root, self._ridge, self._limits)
+        bargain = None if self._permissions is None else self._bargain(candidate)
+        shared = overlaps.T @ root
+        cut = self._cuts.best_joint(histogram, shared, self._ridge, self._limits, bargain)
         if cut is not None:
             self._found[candidate] = self._normal_equations(histogram, known, cut)
         return cut
@@ -309,6 +315,11 @@ class JointGrowth(Growth):
 
     def split(self) -> None:
         choice = self._choose()
+        if choice is None and self._must_go_on():
+            self._evaluate()
+            choice = self._choose()
+            if choice is None:
+                self._must_go_on()  # it says which feature cannot be split
         if choice is None:
             self.done = True
             return
@@ -361,8 +372,14 @@ class JointGrowth(Growth):
         self.losses[-1] = self._loss()
 
     def _solve(self) -> None:
-        penalties = np.diag(self._ridge * self._penalty)
-        self._values = solved(self._products + penalties, self._targets)
+        normal = self._products + np.diag(self._ridge * self._penalty)
+        constraints = self.rules.constraints
+        if constraints is None or not constraints.ordered:
+            self._values = solved(normal, self._targets)
+            return
+        rows = order_rows(self.trees.nodes, self._of_node, constraints.monotone)
+        margin = MARGIN * math.sqrt(self.losses[0])
+        self._values = ordered(normal, self._targets[:, 0], rows, margin)[:, None]
 
     def _loss(self) -> float:
         values = self._values

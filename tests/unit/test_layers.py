@@ -67,6 +67,7 @@ WITHOUT_SPARK = [
     "engine/grower",
     "engine/histograms",
     "engine/candidates",
+    "engine/constraints",
     "engine/joint_growth",
     "engine/logistic_growth",
     "engine/growing_trees",
