@@ -13,6 +13,10 @@ unexport SPARK_HOME PYTHONPATH PYTHONHOME
 
 WITH_JAVA := JAVA_HOME=$$($(BIN)/python conf/java_home.py) && export JAVA_HOME &&
 
+# Tests of the page are skipped without Chromium, and say which command installs it.
+WITH_CHROMIUM := CHROMIUM=$$($(BIN)/python conf/chromium.py) && export CHROMIUM ||
+WITH_CHROMIUM += unset CHROMIUM;
+
 # Environments of their own: databricks-connect brings a pyspark of its own. 16.1 is for clients of
 # Spark 3.5, and the newest that Python 3.10 and 3.11 can install; later ones need Python 3.12. The
 # last one has PySpark 3.5 as pip resolves it.
@@ -30,7 +34,7 @@ demo: $(VENV)/.run ## train a model on a generated trauma registry, print it, sa
 	@$(WITH_JAVA) $(BIN)/spark-submit jobs/train.py --output build/demo --overwrite
 
 test: lint ## lint, then run every test, two files at a time
-	@$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=25
+	@$(WITH_CHROMIUM) $(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=25
 
 quick: lint ## lint, the unit tests and one model on Spark, in under two minutes
 	@$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder \
@@ -91,7 +95,7 @@ $(VENV)/.run $(VENV)/.test $(VENV)/.docs $(VENV)/.bench: setup.py | $(BIN)/pip
 	@touch $@
 
 WITHOUT_SPARK := 'pandas<3' pyarrow numba tqdm pyyaml
-.venv-databricks-16.1/.installed: NEEDS := 'databricks-connect==16.1.*' $(WITHOUT_SPARK)
+.venv-databricks-16.1/.installed: NEEDS := --constraint conf/databricks-connect-16.1.txt databricks-connect $(WITHOUT_SPARK)
 .venv-databricks-newest/.installed: NEEDS := databricks-connect $(WITHOUT_SPARK)
 .venv-databricks-newest/.installed: PYTHON := $(PYTHON312)
 .venv-spark-3.5/.installed: NEEDS := 'pyspark==3.5.*' .

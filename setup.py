@@ -40,6 +40,8 @@ ENGINES = [  # in which exports are run
     "jpmml_evaluator>=0.12",
     "psycopg[binary]>=3.2",
 ]
+BROWSER = ["playwright>=1.40"]  # drives the Chromium that is installed, and brings none
+EVALUATION = ["dcurves>=1.1", "statsmodels>=0.14"]  # what evaluations are compared with
 DOCS = ["mkdocs>=1.6,<2", "mkdocs-material>=9.5", "mkdocstrings[python]>=0.26"]
 
 setup(
@@ -50,7 +52,10 @@ setup(
     long_description_content_type="text/markdown",
     license="MIT",
     packages=find_packages(include=["figs_spark", "figs_spark.*"]),
-    package_data={"figs_spark": ["py.typed", "__init__.pyi"]},
+    package_data={
+        "figs_spark": ["py.typed", "__init__.pyi"],
+        "figs_spark.exports.page": ["*.css", "*.js"],
+    },
     entry_points={
         "console_scripts": [
             "figs-spark = figs_spark.app.cli:main",
@@ -84,6 +89,8 @@ setup(
             *REFERENCES,
             *CONNECT,
             *SHIPPING,
+            *BROWSER,
+            *EVALUATION,
         ],
         "dev": ["ruff>=0.9", "mypy>=1.10", "build>=1.0", "types-PyYAML>=6.0", "pre-commit>=3.0"],
         "bench": ["xgboost>=2.0", "pygam>=0.9", *PLOT, *REFERENCES],

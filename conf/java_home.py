@@ -114,7 +114,7 @@ def run(*command: str) -> bool:
 
 
 def say(message: str) -> None:
-    print(f"java_home: {message}", file=sys.stderr, flush=True)
+    print(f"{Path(sys.argv[0]).stem}: {message}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from figs_spark.stages.bagged import BaggedFIGSClassificationModel as _BaggedFIG
 from figs_spark.stages.bagged import BaggedFIGSClassifier as _BaggedFIGSClassifier
 from figs_spark.stages.bagged import BaggedFIGSRegressionModel as _BaggedFIGSRegressionModel
 from figs_spark.stages.bagged import BaggedFIGSRegressor as _BaggedFIGSRegressor
+from figs_spark.stages.base.embedding import load_report as load_report
 from figs_spark.stages.cross_validation import SizePath as SizePath
 from figs_spark.stages.evaluator import SensitivitySpecificityEvaluator as _SensitivitySpecificityEvaluator
 from figs_spark.stages.figs import FIGSClassificationModel as _FIGSClassificationModel
@@ -38,12 +39,14 @@ from figs_spark.stages.raw_columns import ExportablePipeline as ExportablePipeli
 from figs_spark.stages.raw_columns import exportable as exportable
 from figs_spark.stages.stability import Stability as Stability
 from figs_spark.stages.stability import stability as stability
+from figs_spark.treesum.editing import Edit as Edit
 from figs_spark.treesum.explanation import Explanation as Explanation
 from figs_spark.treesum.explanation import Met as Met
 from figs_spark.treesum.nodes import Feature as Feature
 from figs_spark.treesum.nodes import Node as Node
 from figs_spark.treesum.nodes import Split as Split
 from figs_spark.treesum.nodes import TreeSum as TreeSum
+from figs_spark.treesum.points import Points as Points
 
 __version__: str
 _HOMES: dict[str, str]
@@ -54,6 +57,7 @@ __all__ = [
     "BaggedFIGSRegressionModel",
     "BaggedFIGSRegressor",
     "DrawnExplanation",
+    "Edit",
     "Explanation",
     "ExportablePipeline",
     "Exported",
@@ -70,6 +74,7 @@ __all__ = [
     "Met",
     "Node",
     "OperatingPoint",
+    "Points",
     "SelectedGFIGS",
     "SensitivitySpecificityEvaluator",
     "SizePath",
@@ -81,6 +86,7 @@ __all__ = [
     "calibration",
     "compare_variants",
     "exportable",
+    "load_report",
     "operating_points",
     "roc_auc",
     "roc_curve",

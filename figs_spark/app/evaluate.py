@@ -25,11 +25,12 @@ from pyspark.sql import DataFrame, SparkSession
 from figs_spark.app.charts import draw_calibration, draw_roc, draw_sizes
 from figs_spark.app.config import Settings, key
 from figs_spark.app.errors import UNFIT_INPUT, JobError
-from figs_spark.app.metrics import BINARY, at_threshold, by_group, of_score, outcome, plain
+from figs_spark.app.metrics import BINARY, by_group, outcome, plain
 from figs_spark.app.outputs import Folder, appearing, check_output
 from figs_spark.app.saved_models import check_columns, load_division, load_model, read_text
 from figs_spark.app.sources import Input, exists, need_columns, read, require
 from figs_spark.app.spreadsheets import markdown_text, safe_csv
+from figs_spark.clinical.figures import at_threshold, of_score
 from figs_spark.clinical.measures import SENSITIVITIES, calibration, operating_points, roc_curve
 from figs_spark.clinical.scored import Scored
 from figs_spark.clinical.small_cells import safe_tables

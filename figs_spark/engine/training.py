@@ -70,7 +70,7 @@ def train(
     `out_of_bag` the sums over rows that a bootstrap sample left out.
     """
     weights = weights or OwnWeights(table.target)
-    _tell_driver_memory(table, plan)
+    tell_driver_memory(table, plan)
     with packed(table, plan, weights) as (bins, backend):
         centre = table.target.centres
         growths = [growing(bins, backend.layout, plan.rules, centre, k) for k in range(members)]
@@ -134,7 +134,7 @@ def _remark(rule: Refit, unweighted: bool) -> str:
     return f"All values were fitted together by {how}{rows}"
 
 
-def _tell_driver_memory(table: Table, plan: Plan) -> None:
+def tell_driver_memory(table: Table, plan: Plan) -> None:
     """Before anything is packed: about what the histograms of a model will take in the driver."""
     rules = plan.rules
     features = min(len(table.features), rules.features_per_step or len(table.features))

@@ -7,7 +7,7 @@ sum per group, and a row of any other group has no prediction.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -56,6 +56,9 @@ class Family:
     def link(self) -> str:
         """What the score of a sum is: the outcome itself, or its log odds."""
         return self.sums[0].link if self.sums else IDENTITY
+
+    def with_notes(self, notes: tuple[str, ...]) -> Family:
+        return replace(self, notes=(*self.notes, *notes))
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from figs_spark.pictures.colours import EDGE, INK, LINE, PALE_INK, PAPER, colour
+from figs_spark.pictures.colours import TRACK as BEHIND
 from figs_spark.pictures.layout import Box, Placed
 from figs_spark.pictures.lettering import LEADING, paragraph, pretty, shortened, text_width, wrapped
 from figs_spark.pictures.shapes import Compound, Rect, Shape, Text
@@ -147,7 +148,7 @@ def _table(placed: Placed, leaf: Answered, texts: Sequence[str]) -> Iterator[Sha
 
 def _bar(reading: Reading, value: float, middle: float, y: float) -> Iterator[Shape]:
     """A bar to the right if the value raises the prediction, to the left if it lowers it."""
-    yield Rect(middle - TRACK / 2, y, TRACK, BAR, fill="#edf0f3", radius=2)
+    yield Rect(middle - TRACK / 2, y, TRACK, BAR, fill=BEHIND, radius=2)
     share = min(1.0, abs(value) / reading.largest)
     length = max(1.5, share * TRACK / 2)
     yield Rect(middle - 0.5, y - 2, 1, BAR + 4, fill=LINE)

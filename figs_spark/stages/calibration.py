@@ -49,8 +49,7 @@ class Calibrating(FittedModel):
         }
         changed = self.copy()
         changed._take_sums(sums)
-        changed._forget_operating_point()
-        return changed
+        return changed._without_operating_point()
 
     # Defined by the family
 

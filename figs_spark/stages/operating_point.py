@@ -66,14 +66,14 @@ class WithOperatingPoint(FittedModel):
 
     def truncate(self, k: Any) -> Self:
         """The model as it was after its first k splits, without the operating point."""
-        smaller = super().truncate(k)  # type: ignore[safe-super]
-        smaller._forget_operating_point()
-        return smaller
+        smaller: Self = super().truncate(k)  # type: ignore[safe-super]
+        return smaller._without_operating_point()
 
-    def _forget_operating_point(self) -> None:
+    def _without_operating_point(self) -> Self:
         if self.operatingPoint is not None:
             self.clear(self.getParam("threshold"))
         self._operating_point = None
+        return self
 
     def _text(self, small_cell: int | None = None) -> str:
         sentence = self._operating_sentence(small_cell)

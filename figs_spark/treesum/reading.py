@@ -28,6 +28,7 @@ class Labels:
     percent: bool = False  # whether predictions are probabilities
     outputs: tuple[str, ...] = ("",)  # the names of the outputs
     small_cell: int | None = None  # counts of rows below it are hidden
+    remarks: tuple[str, ...] = ()  # what a reader must know: changes by hand, points
 
 
 @dataclass(frozen=True)

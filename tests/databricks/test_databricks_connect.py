@@ -19,18 +19,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.databricks.client import CHECKS, fits, rows, trees
+from tests.databricks.clients import CLIENTS, WITH_CLIENTS
 from tests.support.connect_server import connect_server
 from tests.support.nearly import about
 
 ROOT = Path(__file__).parents[2]
-CLIENTS = os.environ.get("FIGS_SPARK_CLIENTS", "").split()
 SECONDS = 900
 NOT_FOR_CLIENTS = ("SPARK_HOME", "SPARK_REMOTE", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
 
-pytestmark = [
-    pytest.mark.databricks,
-    pytest.mark.skipif(not CLIENTS, reason="FIGS_SPARK_CLIENTS is not set: make databricks-test"),
-]
+pytestmark = WITH_CLIENTS
 
 
 @pytest.fixture(scope="module", params=CLIENTS, ids=lambda path: Path(path).name)

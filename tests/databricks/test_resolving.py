@@ -11,13 +11,15 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
+from tests.databricks.clients import WITH_CLIENTS
 from tests.unit.test_constraints import runtime
 
 ROOT = Path(__file__).parents[2]
+OLD_CLIENT = ROOT / "conf" / "databricks-connect-16.1.txt"
 NO_INDEX = ("No matching distribution", "Could not find a version", "Max retries", "Connection")
 WITHOUT_SPARK = [str(need) for need in runtime() if need.name != "pyspark"]
 
-pytestmark = [pytest.mark.databricks, pytest.mark.slow]
+pytestmark = [*WITH_CLIENTS, pytest.mark.slow]
 
 
 def resolved(folder: Path, *requirements: str) -> dict[str, Version]:
@@ -45,9 +47,11 @@ def test_with_pyspark(spark: str, tmp_path: Path) -> None:
     _check_bounds(versions)
 
 
-@pytest.mark.parametrize("client", ["databricks-connect==16.1.*", "databricks-connect"])
-def test_beside_databricks_connect(client: str, tmp_path: Path) -> None:
-    versions = resolved(tmp_path, client, *WITHOUT_SPARK)
+@pytest.mark.parametrize("options", [["--constraint", str(OLD_CLIENT)], []], ids=["16.1", "newest"])
+def test_beside_databricks_connect(options: list[str], tmp_path: Path) -> None:
+    if not options and sys.version_info < (3, 12):
+        pytest.skip("databricks-connect from 17 on needs Python 3.12")
+    versions = resolved(tmp_path, *options, "databricks-connect", *WITHOUT_SPARK)
     assert versions["databricks-connect"] >= Version("16.1")
     assert "pyspark" not in versions
     _check_bounds(versions)
@@ -57,3 +61,5 @@ def _check_bounds(versions: dict[str, Version]) -> None:
     for need in runtime():
         if need.name in versions:
             assert need.specifier.contains(versions[need.name]), need
+    if versions["numpy"] < Version("2"):
+        assert versions["pyarrow"] < Version("26"), "pyarrow 26 needs NumPy 2, and pip is not told"

@@ -22,6 +22,7 @@ RUN_HERE = {
     "docs/models.md",
     "docs/deployment.md",
     "docs/exports.md",
+    "docs/report.md",
     "docs/tutorials/data-scientist.md",
 }
 
@@ -101,6 +102,17 @@ def test_exports(open_page: Open, tmp_path: Path) -> None:
     assert "patient_id" in names["statement"]
     assert names["resource"]["resourceType"] == "RiskAssessment"
     page.run("exportable(pipeline)")
+    assert not page.rest
+
+
+def test_report(open_page: Open) -> None:
+    page = open_page("docs/report.md")
+    names = page.run("model.report(")
+    text = names["path"].read_text("utf-8")
+    assert "The trauma is penetrating" in text
+    assert "By age_group" in text
+    names = page.run("load_report(path)")
+    assert names["again"].treeSum.splits == names["model"].treeSum.splits
     assert not page.rest
 
 

@@ -11,7 +11,7 @@ from figs_spark.exports.instrument import Family, Instrument, Kind
 from figs_spark.exports.sql import Sheet, output_texts
 from figs_spark.exports.statements import expression
 from figs_spark.exports.vectors import Vectors
-from figs_spark.treesum import Node, TreeSum
+from figs_spark.treesum import Feature, Node, Split, TreeSum
 from figs_spark.treesum.nodes import LOGIT
 from figs_spark.treesum.prediction import Outcome
 from tests.support.treesums import random_rows, random_tree_sum
@@ -38,6 +38,15 @@ def instrument(
         version="0.0.0",
         **fields,
     )
+
+
+def stump(name: str, category: str) -> Any:
+    """A model that tells this category from all others, in a column of this name."""
+    yes, no = Node((0.75,), 1, 1.0), Node((0.25,), 1, 1.0)
+    split = Split(0, 0, 1.0, missing_left=False, categories=(category,))
+    root = Node((0.0,), 2, 2.0, split, yes, no)
+    one = TreeSum((Feature(name, (category, "other")),), (root,), (0.5,), (0.0,) * 2)
+    return instrument(one, classes=2)
 
 
 def random_instrument(

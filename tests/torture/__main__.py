@@ -1,7 +1,7 @@
 """What is tried to break figs_spark, and the table of the last run.
 
     python -m tests.torture                  # all steps, then the table
-    python -m tests.torture faults table     # some of them
+    python -m tests.torture executors table  # some of them
     python -m tests.torture table --write    # puts the table of the last run into docs/trust.md
 
 Each step writes its figures into build/torture. The exit code is 1 if anything failed.
@@ -20,12 +20,18 @@ import tempfile
 import time
 from collections.abc import Callable
 from datetime import date
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
 from xml.etree import ElementTree
 
 import pyspark
+
+from tests.support.standalone import standalone
+from tests.torture.faults import FAULTS, Trial
+from tests.torture.session import cluster_session
+from tests.torture.workload import write_rows
 
 ROOT = Path(__file__).parents[2]
 FIGURES = ROOT / "build" / "torture"
@@ -41,21 +47,15 @@ INPUTS = (  # tests that give the stages and jobs what they must refuse or survi
 )
 
 
-def faults() -> dict[str, Any]:
-    """Faults on a standalone cluster."""
-    from tests.support.standalone import standalone
-    from tests.torture.faults import FAULTS, Trial
-    from tests.torture.session import cluster_session
-    from tests.torture.workload import write_rows
-
+def faults(kind: Callable[[Trial], None]) -> dict[str, Any]:
+    """Faults of a kind on a standalone cluster."""
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as home:
         folder = Path(home)
         with standalone(folder / "cluster") as cluster, cluster_session(cluster.url) as spark:
             data = spark.read.parquet(write_rows(spark, folder))
             trial = Trial(cluster, spark, data, folder, Random(SEED))
-            for fault in FAULTS:
-                fault(trial)
+            kind(trial)
     return {
         "ends": [[*key, count] for key, count in trial.ends.items()],
         "tried": sum(trial.ends.values()),
@@ -66,7 +66,7 @@ def faults() -> dict[str, Any]:
 
 def inputs() -> dict[str, Any]:
     """Bad and unusual input, by the tests of the suite."""
-    return _tested([*INPUTS])
+    return _tested(["--dist", "loadfile", *INPUTS])
 
 
 def mutations() -> dict[str, Any]:
@@ -91,7 +91,7 @@ def memory() -> dict[str, Any]:
 def _tested(arguments: list[str], **environment: str) -> dict[str, Any]:
     """Run tests; how many there were, which of them failed, and what they printed."""
     report, started = FIGURES / "tests.xml", time.perf_counter()
-    command = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadfile", "-q"]
+    command = [sys.executable, "-m", "pytest", "-n", "2", "-q"]
     run = subprocess.run(
         [*command, f"--junitxml={report}", *arguments],
         cwd=ROOT,
@@ -113,7 +113,7 @@ def _tested(arguments: list[str], **environment: str) -> dict[str, Any]:
 
 
 STEPS: dict[str, Callable[[], dict[str, Any]]] = {
-    "faults": faults,
+    **{kind.__name__: partial(faults, kind) for kind in FAULTS},
     "inputs": inputs,
     "mutations": mutations,
     "memory": memory,
@@ -124,19 +124,22 @@ def table() -> str:
     """The figures of the last run, as Markdown."""
     figures = {step: json.loads((FIGURES / f"{step}.json").read_text("utf-8")) for step in STEPS}
     lines = ["| what was tried | how often | how it ended |", "|---|---|---|"]
+    of_faults = [figures[kind.__name__] for kind in FAULTS]
     kinds: dict[str, dict[str, int]] = {}
-    for fault, end, count in figures["faults"]["ends"]:
+    for fault, end, count in [line for each in of_faults for line in each["ends"]]:
         kinds.setdefault(fault, {})[end] = count
     for fault, ends in kinds.items():
         shown = ", ".join(f"{count} {end}" for end, count in ends.items())
         lines.append(f"| {fault} | {sum(ends.values())} | {shown} |")
-    lines.append(f"| **faults tried** | **{figures['faults']['tried']}** | {_ended('faults')} |")
-    lines.append(f"| **inputs tried** | **{figures['inputs']['tried']}** | {_ended('inputs')} |")
+    tried = sum(each["tried"] for each in of_faults)
+    lines.append(f"| **faults tried** | **{tried}** | {_ended(*of_faults)} |")
+    inputs = figures["inputs"]
+    lines.append(f"| **inputs tried** | **{inputs['tried']}** | {_ended(inputs)} |")
     ends = figures["mutations"]["ends"]
     shown = f"{ends['refused']:,} refused by name, {ends['same']:,} predict the same, "
     shown += f"{ends['other']:,} of format 1 are another model that works"
-    tried = f"{figures['mutations']['tried']:,}"
-    lines.append(f"| **mutations tried** | **{tried}** | {shown}; {_ended('mutations')} |")
+    shown += f"; {_ended(figures['mutations'])}"
+    lines.append(f"| **mutations tried** | **{figures['mutations']['tried']:,}** | {shown} |")
     grown = figures["memory"]["growth"] >> 20
     shown = f"the driver grows by {grown:,} MB in {figures['memory']['seconds']:.0f} s"
     lines.append(f"| {FEATURES:,} features, {SPLITS} splits | 1 | {shown} |")
@@ -145,8 +148,8 @@ def table() -> str:
     return "\n".join([*lines, "", f"Last run: {date.today()}, {system}, {cores}, seed {SEED}."])
 
 
-def _ended(step: str) -> str:
-    failures = json.loads((FIGURES / f"{step}.json").read_text("utf-8"))["failures"]
+def _ended(*figures: Any) -> str:
+    failures = [failure for each in figures for failure in each["failures"]]
     return f"{len(failures)} FAILED" if failures else "none failed"
 
 

@@ -29,7 +29,12 @@ from tests.torture.workload import BAGGED, FAMILIES, FIGS, GROUPS, fitted, same
 
 log = logging.getLogger("figs_spark.torture")
 
-KILLS = {"Python worker killed": 6, "executor killed": 4, "machine lost": 2}  # of each family
+WORKER_KILLED, EXECUTOR_KILLED, MACHINE_LOST = (
+    "Python worker killed",
+    "executor killed",
+    "machine lost",
+)
+KILLS = {WORKER_KILLED: 4, EXECUTOR_KILLED: 3, MACHINE_LOST: 2}  # of each family
 INTERRUPTS = 3  # of each family
 ATTEMPTS = 4  # until a fault comes while the fit runs
 DISK = "200k"  # less than the packed rows need
@@ -113,11 +118,22 @@ class Trial:
 # Processes that are killed
 
 
-def kills(trial: Trial) -> None:
-    for fault, times in KILLS.items():
-        for family in FAMILIES:
-            for _ in range(times):
-                killed_once(trial, fault, family)
+def python_workers(trial: Trial) -> None:
+    _kills(trial, WORKER_KILLED)
+
+
+def executors(trial: Trial) -> None:
+    _kills(trial, EXECUTOR_KILLED)
+
+
+def machines(trial: Trial) -> None:
+    _kills(trial, MACHINE_LOST)
+
+
+def _kills(trial: Trial, fault: str) -> None:
+    for family in FAMILIES:
+        for _ in range(KILLS[fault]):
+            killed_once(trial, fault, family)
 
 
 def killed_once(trial: Trial, fault: str, family: str) -> None:
@@ -126,7 +142,7 @@ def killed_once(trial: Trial, fault: str, family: str) -> None:
         delay = trial.random.uniform(0.0, 0.9) * trial.seconds[family]
         with later(delay, lambda: kill(trial, fault)) as came:
             end = _end(trial, family, None)
-        if fault == "machine lost":
+        if fault == MACHINE_LOST:
             trial.cluster.revive()
         if came():
             trial.note(fault, family, end)
@@ -136,11 +152,11 @@ def killed_once(trial: Trial, fault: str, family: str) -> None:
 
 def kill(trial: Trial, fault: str) -> bool:
     workers = [name for name in trial.cluster.processes if name.startswith("worker")]
-    if fault == "machine lost":
+    if fault == MACHINE_LOST:
         trial.cluster.kill(trial.random.choice(workers))
         return True
     pids = [trial.cluster.processes[name].pid for name in workers]
-    return kill_one(trial.random, pids, EXECUTOR if fault == "executor killed" else PYTHON)
+    return kill_one(trial.random, pids, EXECUTOR if fault == EXECUTOR_KILLED else PYTHON)
 
 
 @contextmanager
@@ -255,4 +271,7 @@ def settings(trial: Trial) -> None:
             trial.before = before
 
 
-FAULTS: tuple[Callable[[Trial], None], ...] = (kills, interrupts, full_disk, at_once, settings)
+FAULTS: tuple[Callable[[Trial], None], ...] = (
+    *(python_workers, executors, machines, interrupts),
+    *(full_disk, at_once, settings),
+)

@@ -5,10 +5,15 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 
 from figs_spark.engine.candidates import LEAST_ROOM, driver_bytes, histogram_room
+from figs_spark.engine.grower import GrowthRules
 from figs_spark.engine.histograms import Layout
+from figs_spark.engine.table import Table, Target
+from figs_spark.engine.training import Plan, tell_driver_memory
+from figs_spark.treesum import Feature
 from tests.support.driver_memory import measured
 
 MB = 1 << 20
@@ -35,3 +40,23 @@ def test_the_estimate_grows_with_the_histograms_up_to_the_budget(
     assert estimate > min(42, histogram_room(layout)) * histogram
     if histogram_room(layout) > LEAST_ROOM:
         assert estimate < 700 * MB
+
+
+@pytest.mark.parametrize(
+    ("features", "classes", "per_step", "warned"),
+    [(5_000, 0, None, False), (5_000, 100, None, True), (5_000, 100, 70, False)],
+)
+def test_a_large_need_is_told_before_anything_is_packed(
+    features: int,
+    classes: int,
+    per_step: int | None,
+    warned: bool,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    frame = pd.DataFrame(columns=["x", "y"])  # only its columns are looked at
+    described = tuple(Feature(f"x{j}") for j in range(features))
+    table = Table(frame, described, Target(classes), 1_000, 1)
+    tell_driver_memory(table, Plan(GrowthRules(features_per_step=per_step)))
+    told = "The histograms of 5000 features, up to 256 bins each, and 100 outputs may take"
+    assert (told in caplog.text) == warned
+    assert ("Lower maxBins, take fewer features" in caplog.text) == warned

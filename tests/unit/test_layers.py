@@ -57,9 +57,21 @@ WITHOUT_SPARK = [
     *(f"treesum/{name}" for name in ("explanation", "prediction", "reading", "serialization")),
     *(
         f"treesum/{name}"
-        for name in ("contents", "fingerprint", "small_cells", "strict_json", "visible")
+        for name in (
+            "contents",
+            "counts",
+            "editing",
+            "fingerprint",
+            "points",
+            "small_cells",
+            "strict_json",
+            "visible",
+        )
     ),
+    "clinical/calibrated",
     "clinical/curves",
+    "clinical/decisions",
+    "clinical/figures",
     "engine/bins",
     "engine/blocks",
     "engine/cells",
@@ -100,6 +112,7 @@ def test_every_file_of_treesum_and_the_kernels_is_among_them() -> None:
     [
         ("pictures/*.py", ["pyspark"]),
         ("exports/*.py", ["pyspark", "py4j", "figs_spark.pictures"]),
+        ("exports/page/*.py", ["pyspark", "py4j"]),
         ("dataframes/*.py", ["pyspark.ml"]),
         ("engine/**/*.py", ["pyspark.ml", "figs_spark.pictures"]),
         ("clinical/*.py", ["figs_spark.pictures"]),

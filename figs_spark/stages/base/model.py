@@ -116,6 +116,18 @@ class FittedModel(DeclaredParams, Persistent, Exporting, Model):
     def _with_sums(self, change: Adjustment) -> Self:
         """A copy whose sums of trees are changed by a step after the fit."""
 
+    def _with_one_sum(self, change: Adjustment, group: Any) -> Self:
+        """A copy in which one sum is changed: the only one, or that of a group."""
+        if group is not None:
+            raise ValueError("The model has no groups. Leave `group` out.")
+        if len(self._family().sums) != 1:
+            raise ValueError("An ensemble has too many sums of trees. Take a FIGS or G-FIGS model.")
+        return self._with_sums(change)
+
+    def _without_operating_point(self) -> Self:
+        """This model, without a threshold that was chosen before it was changed."""
+        return self
+
     @abstractmethod
     def rules(self) -> pd.DataFrame:
         """One row per leaf: tree, leaf, path as text, value, rows, weight."""
@@ -123,9 +135,6 @@ class FittedModel(DeclaredParams, Persistent, Exporting, Model):
     @abstractmethod
     def _drawing(self, width: float, small_cell: int | None = None) -> Drawing:
         """The picture; trees that do not fit into one row of this width fill several rows."""
-
-    def _forget_operating_point(self) -> None:
-        """Called when the scores have changed."""
 
     def _details(self, features: Sequence[Column]) -> dict[str, Column]:
         """Further output columns by name."""
@@ -263,7 +272,12 @@ class FittedModel(DeclaredParams, Persistent, Exporting, Model):
             percent=self._classes > 0,
             outputs=tuple(names) if names else ("",),
             small_cell=small_cell,
+            remarks=self._remarks(),
         )
+
+    def _remarks(self) -> tuple[str, ...]:
+        """What a reader of the picture or of an export must know besides."""
+        return ()
 
     def _subject(self) -> str:
         label = self.getOrDefault("labelCol")
@@ -297,7 +311,7 @@ class FittedModel(DeclaredParams, Persistent, Exporting, Model):
         return Instrument(
             title=type(self).__name__,
             subject=self._subject(),
-            family=self._family(),
+            family=self._family().with_notes(self._remarks()),
             outcome=self._sum_outcome,
             columns=tuple(self.getOrDefault("featuresCols") or self.featureNames),
             fingerprint=self.fingerprint,
@@ -308,7 +322,7 @@ class FittedModel(DeclaredParams, Persistent, Exporting, Model):
             operating_point=self._operating_sentence(),
         )
 
-    def _operating_sentence(self) -> str | None:
+    def _operating_sentence(self, small_cell: int | None = None) -> str | None:
         """How the threshold was chosen, if it is an operating point."""
         return None
 

@@ -11,7 +11,9 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from figs_spark.dataframes.expressions import COLUMNS
-from figs_spark.stages.base.model import FittedModel
+from figs_spark.stages.base.editing import Editing
+from figs_spark.stages.base.pointed import Pointed
+from figs_spark.stages.base.reporting import Reporting
 from figs_spark.stages.operating_point import WithOperatingPoint
 from figs_spark.stages.params.declared import DeclaredParams
 from figs_spark.treesum.nodes import LOGIT
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class RegressionOutputs(FittedModel):
+class RegressionOutputs(Editing, Pointed, Reporting):
     """The prediction is a number: the score."""
 
     def predict(self, values: Any) -> Any:
@@ -73,7 +75,7 @@ class ThresholdParams(DeclaredParams):
             )
 
 
-class ClassificationOutputs(ThresholdParams, WithOperatingPoint):
+class ClassificationOutputs(ThresholdParams, WithOperatingPoint, Editing, Pointed, Reporting):
     """The prediction is a class.
 
     With two classes the score, clipped to [0, 1], is the probability of class 1; with the link

@@ -118,6 +118,15 @@ class GroupedModel(Calibrating):
     def _group_of_rows(self) -> Column:
         return column(self.getOrDefault("groupCol"))
 
+    def _with_one_sum(self, change: Adjustment, group: Any) -> Self:
+        if group is None:
+            raise ValueError(f"The model has the groups {list(self._sums)}. Name one as `group`.")
+        self._check_group(group)
+        changed = self.copy()
+        sums = [change(one) if name == group else one for name, one in self._sums.items()]
+        changed._sums = dict(zip(self._sums, only_named(sums), strict=True))
+        return changed
+
     def _model_of(self, k: int, group: Group) -> FIGSModel:
         model: FIGSModel = self._copyValues(self._figs_class())
         model._resetUid(f"{self.uid}_{k}")

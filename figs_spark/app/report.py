@@ -1,0 +1,131 @@
+"""Report: a model as one HTML file with calculator, evaluation and checklist.
+
+The file needs nothing else and no network. What only people know comes from the section `about`.
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pyspark.sql import DataFrame, SparkSession
+
+from figs_spark.app.config import Settings, key
+from figs_spark.app.errors import OUTPUT_EXISTS, UNFIT_INPUT, WRONG_USAGE
+from figs_spark.app.outputs import local_path
+from figs_spark.app.saved_models import check_columns, load_division, load_model, read_text
+from figs_spark.app.sources import Input, exists, need_columns, read, require
+from figs_spark.clinical.measures import SENSITIVITIES
+from figs_spark.exports.files import check_absent
+from figs_spark.treesum.small_cells import STRICT
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Report(Input):
+    """Write a model as one page: calculator, evaluation and checklist."""
+
+    model: str | None = key(None, "folder that train or model.save wrote")
+    part: Literal["all", "train", "validation", "test"] = key(
+        "all", "rows to evaluate on: all of the input, or a part that train divided them into"
+    )
+    weight: str | None = key(None, "column with row weights")
+    groups: list[str] = key([], "columns whose groups of patients are compared")
+    validation: list[str] = key([], "columns with dates or sites; of dates the years are compared")
+    sensitivities: list[float] = key(
+        list(SENSITIVITIES), "sensitivities of the operating points", low=0, high=1
+    )
+    about: dict[str, Any] = key({}, "what only people know: intended use, owner, ...")
+    fields: dict[str, Any] = key({}, "by column: name, unit, help, range, labels, yesNo")
+    smallCell: int = key(STRICT, "smallest count that is shown", low=1)
+    output: str | None = key(None, "local file to write, such as report.html")
+
+
+SETTINGS = Report
+
+
+def check(settings: Settings[Report]) -> None:
+    require(settings, "model", "a model")
+    path = Path(local_path(require(settings, "output", "a file to write")))
+    if path.is_dir():
+        raise settings.error("output", f"'{path}' is a folder. Name a file.", WRONG_USAGE)
+    try:
+        check_absent([path], settings.overwrite)
+    except FileExistsError as error:
+        raise settings.error("output", str(error), OUTPUT_EXISTS) from error
+    if settings.job.input is None:
+        for name in ("groups", "validation"):
+            if getattr(settings.job, name):
+                raise settings.error(name, "rows are needed for this. Set input.")
+
+
+def run(spark: SparkSession, settings: Settings[Report]) -> None:
+    job = settings.job
+    model = load_model(spark, settings)
+    rows = _rows(spark, settings, model) if job.input else None
+    if settings.dry_run:
+        print(plan(settings))
+        return
+    try:
+        path = model.report(
+            local_path(str(job.output)),
+            rows,
+            about=job.about,
+            fields=job.fields,
+            groupCols=job.groups,
+            validationCols=job.validation,
+            weightCol=job.weight,
+            sensitivities=job.sensitivities,
+            sizes=_sizes(spark, settings),
+            smallCell=job.smallCell,
+            overwrite=settings.overwrite,
+        )
+    except FileExistsError as error:
+        raise settings.error("output", str(error), OUTPUT_EXISTS) from error
+    except ValueError as error:
+        raise settings.error(_about(str(error)), str(error), UNFIT_INPUT) from error
+    print(f"Wrote {path}, {path.stat().st_size:,} bytes; fingerprint {model.fingerprint}")
+
+
+def _about(message: str) -> str:
+    """The key that an error is about."""
+    return next((name for name in ("about", "fields") if message.startswith(name)), "input")
+
+
+def _rows(spark: SparkSession, settings: Settings[Report], model: Any) -> DataFrame:
+    job = settings.job
+    rows = read(spark, settings)
+    if job.part != "all":
+        rows = load_division(spark, settings).rows(rows, job.part)
+    names = [model.getOrDefault("labelCol"), *job.groups, *job.validation]
+    need_columns(rows, [*names, *([job.weight] if job.weight else [])])
+    check_columns(model, rows)
+    return rows
+
+
+def _sizes(spark: SparkSession, settings: Settings[Report]) -> pd.DataFrame | None:
+    """The losses of every size by cross-validation, if train wrote them."""
+    import pandas as pd
+
+    path = f"{str(settings.job.model).rstrip('/')}/sizes.csv"
+    if not exists(spark, path):
+        return None
+    table = pd.read_csv(io.StringIO(read_text(spark, path)))
+    return table if {"loss", "standardError", "trainingLoss"} <= set(table.columns) else None
+
+
+def plan(settings: Settings[Report]) -> str:
+    job = settings.job
+    return "\n".join(
+        [
+            "Nothing was written (--dry-run). The model can be loaded; the job would",
+            f"  read      {job.model}",
+            f"  evaluate  {f'{job.input} (rows: {job.part})' if job.input else 'nothing'}",
+            f"  by group  {', '.join([*job.groups, *job.validation]) or 'no'}",
+            f"  write     {job.output}",
+        ]
+    )
