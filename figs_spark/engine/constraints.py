@@ -61,19 +61,19 @@ class Constraints:
         if self.max_features is not None:
             reserved = self.unused(used)
             if len(used) + len(reserved) >= self.max_features:
-                allowed &= _members(features, used | set(reserved))
+                allowed &= members(features, used | set(reserved))
         if self.groups and in_tree:
             listed = frozenset().union(*self.groups)
             fitting = [group for group in self.groups if in_tree <= group]
             alone = in_tree if not in_tree & listed else frozenset()
-            allowed &= _members(features, frozenset().union(alone, *fitting))
+            allowed &= members(features, frozenset().union(alone, *fitting))
         return allowed
 
     def penalties(self, features: int, used: set[int]) -> tuple[Floats, Floats]:
         """Of each feature the factor of its gains, and what is taken off them as a share of the
         variance of the target."""
         factor, cost = np.ones(features), np.zeros(features)
-        new = ~_members(features, used)
+        new = ~members(features, used)
         if self.new_feature_penalty and used:
             factor[new] -= self.new_feature_penalty
         if self.costs:
@@ -81,7 +81,7 @@ class Constraints:
         return factor, cost
 
 
-def _members(features: int, some: set[int] | frozenset[int]) -> NDArray[np.bool_]:
+def members(features: int, some: set[int] | frozenset[int]) -> NDArray[np.bool_]:
     found = np.zeros(features, bool)
     found[list(some)] = True
     return found
@@ -163,62 +163,6 @@ def two_sides(histogram: Floats, layout: Layout) -> tuple[Floats, Floats]:
     running = np.cumsum(steps, axis=0)
     left = np.stack([running + missing[feature], running], axis=1).reshape(-1, histogram.shape[1])
     return left, total - left
-
-
-class Permissions:
-    """What constraints permit in each leaf of one model, as it grows."""
-
-    def __init__(self, constraints: Constraints, features: int, bounded: bool, ridge: float):
-        self.constraints, self.features, self.ridge = constraints, features, ridge
-        self.bounded = bounded and constraints.ordered
-        self.used: set[int] = set()
-        self.forcing = False  # whether the next split must be on a required feature
-        self._in_tree: dict[int, set[int]] = {}
-        self._limits: dict[int, tuple[float, float]] = {}  # by node
-
-    def unused(self) -> list[int]:
-        return self.constraints.unused(self.used)
-
-    def forced(self, splits_left: float) -> list[int]:
-        """The features one of which must be split next."""
-        if self.forcing:
-            return self.unused()
-        return self.constraints.must_use(self.used, splits_left)
-
-    def bargain(
-        self, node: int, tree: int, value: float, squares: float, splits_left: float
-    ) -> Bargain:
-        """For a leaf of this value in this tree; `squares` is the sum of squares of the target."""
-        size, constraints = self.features, self.constraints
-        allowed = constraints.allowed(size, self.used, self._in_tree.get(tree, set()))
-        factor, cost = constraints.penalties(size, self.used)
-        if forced := self.forced(splits_left):
-            allowed &= _members(size, set(forced))
-            factor, cost = np.ones(size), np.zeros(size)
-        sign = np.array(constraints.monotone or (0,) * size)
-        bounds = None
-        if self.bounded:
-            bounds = Bounds(value, *self._limits.get(node, (-np.inf, np.inf)), self.ridge)
-        return Bargain(allowed, factor, cost * squares, sign, bounds)
-
-    def made(
-        self, feature: int, tree: int, node: int, children: tuple[int, int], values: Sequence[float]
-    ) -> None:
-        """Take note of a split of a node into children with these values."""
-        self.used.add(feature)
-        self._in_tree.setdefault(tree, set()).add(feature)
-        self.forcing = False
-        low, high = self._limits.get(node, (-np.inf, np.inf))
-        own = dict.fromkeys(children, (low, high))
-        if sign := self.constraints.sign(feature):
-            below, above = children if sign > 0 else children[::-1]
-            middle = sum(values) / 2
-            own = {below: (low, min(high, middle)), above: (max(low, middle), high)}
-        self._limits |= own
-
-    def bounded_value(self, node: int, value: float) -> float:
-        low, high = self._limits.get(node, (-np.inf, np.inf))
-        return min(max(value, low), high) if self.bounded else value
 
 
 # Values in order

@@ -38,10 +38,11 @@ from figs_spark.engine.candidates import (
     driver_bytes,
     histogram_room,
 )
-from figs_spark.engine.constraints import Bargain, Constraints, Permissions
+from figs_spark.engine.constraints import Constraints
 from figs_spark.engine.growing_trees import GrowingTrees
 from figs_spark.engine.histograms import Floats, Layout, Request, Sums
 from figs_spark.engine.kernels.records import CutLimits, Slots
+from figs_spark.engine.permissions import Constrained
 from figs_spark.engine.splits import TINY, BinSplit, Cut, Cuts, Side
 from figs_spark.treesum import Node, Split, TreeSum
 from figs_spark.treesum.nodes import BOOLEAN, IDENTITY, NUMBER, Coefficients
@@ -102,7 +103,7 @@ def grow(
     return [growth.model for growth in growths]
 
 
-class Growth:
+class Growth(Constrained):
     """One model while it grows. A greedy step: `request` a pass, `absorb` its sums, `split`."""
 
     def __init__(
@@ -223,46 +224,6 @@ class Growth:
             for candidate, histogram in zip(candidates, histograms, strict=True)
         ]
 
-    # Constraints
-
-    def _asked_permissions(self, bounded: bool = True) -> Permissions | None:
-        rules = self.rules
-        if rules.constraints is None:
-            return None
-        ridge = 0.0 if rules.joint else rules.ridge or 0.0
-        return Permissions(rules.constraints, len(self.layout.widths), bounded, ridge)
-
-    @property
-    def _splits_left(self) -> float:
-        limit = self.rules.max_splits
-        return math.inf if limit is None else limit - self.steps
-
-    def _bargain(self, candidate: int) -> Bargain:
-        """What constraints make of the cuts of a candidate."""
-        assert self._permissions is not None
-        tree, value = len(self.trees), 0.0 if self.trees else float(self.mean[0])
-        if candidate != NEW_ROOT:
-            node = self.trees.nodes[candidate]
-            tree, value = node.tree, float(node.value[0])
-        squares = self.losses[0] * self.weight
-        whole = self._permissions.bargain(candidate, tree, value, squares, self._splits_left)
-        return whole.of_features(self._features)
-
-    def _must_go_on(self) -> bool:
-        """Whether a required feature is still to be split; ValueError if none can be."""
-        permissions = self._permissions
-        if permissions is None or self.rules.max_splits == 0 or not (left := permissions.unused()):
-            return False
-        if permissions.forced(self._splits_left):
-            names = ", ".join(repr(self.bins.described[j].name) for j in left)
-            raise ValueError(
-                f"required names {names}, and no split on it is valid in model {self.member}: its "
-                f"values do not differ in any leaf, or other constraints forbid it. Take it off "
-                f"the list, or relax the others."
-            )
-        permissions.forcing = True
-        return True
-
     def _choose(self) -> tuple[int, Cut] | None:
         """The candidate with the largest gain; of equal ones the first by tree and leaf."""
         valid = [(c, cut) for c, cut in self._in_order() if cut is not None]
@@ -313,29 +274,6 @@ class Growth:
                 best.gain,
                 time.perf_counter() - self._started,
             )
-
-    def _permitted_move(self, leaf: int, side: Side) -> Floats:
-        move = self._move(side)
-        if self._permissions is None or not self._permissions.bounded:
-            return move
-        value = self.trees.nodes[leaf].value
-        bounded = self._permissions.bounded_value(self._bound_of(leaf), float((value + move)[0]))
-        return np.array([bounded]) - value
-
-    def _bound_of(self, leaf: int) -> int:
-        """Under which name the bounds of a leaf are known; a root has none."""
-        return NEW_ROOT if leaf in self.trees.roots else leaf
-
-    def _note(self, leaf: int) -> None:
-        """Tell the constraints of a split."""
-        if self._permissions is None:
-            return
-        node, nodes = self.trees.nodes[leaf], self.trees.nodes
-        assert node.split is not None
-        children = (node.left, node.right)
-        values = [float(nodes[child].value[0]) for child in children]
-        where = self._bound_of(leaf)
-        self._permissions.made(node.split.feature, node.tree, where, children, values)
 
     def _move(self, side: Side) -> Floats:
         """By how much a new leaf differs from its parent: the mean residual of its rows."""

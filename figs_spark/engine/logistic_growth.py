@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from figs_spark.engine.bins import Bins
-from figs_spark.engine.constraints import Permissions
 from figs_spark.engine.grower import Growth, GrowthRules
 from figs_spark.engine.histograms import Floats, Layout, Request, Sums
+from figs_spark.engine.permissions import Permissions
 from figs_spark.engine.splits import Cut, Side
 
 RIDGE = 30.0  # unless another is given; times the variance of the outcome
