@@ -103,6 +103,16 @@ class _Loaded:
     def load(cls, path: str) -> Self:
         """Load a stage that was saved to this path."""
 
+class _HasAllowedCuts:
+    allowedCuts: Param[dict[str, Any] | None]
+
+    def setAllowedCuts(self, value: Mapping[str, Sequence[float] | float] | None) -> Self:
+        """Set `allowedCuts`: {feature: [cuts]}: the only thresholds of a numeric feature, where
+        value <= cut goes left; {feature: unit}: multiples of the unit."""
+
+    def getAllowedCuts(self) -> dict[str, Any] | None:
+        """The value of `allowedCuts`, or its default."""
+
 class _HasBootstrap:
     bootstrap: Param[bool]
 
@@ -153,6 +163,16 @@ class _HasContributionsCol:
     def getContributionsCol(self) -> str:
         """The value of `contributionsCol`, or its default."""
 
+class _HasFeatureCosts:
+    featureCosts: Param[dict[str, Any] | None]
+
+    def setFeatureCosts(self, value: Mapping[str, float] | None) -> Self:
+        """Set `featureCosts`: {feature: cost}: the first split on a feature must gain this share
+        of the variance of the outcome more than others; later ones are free."""
+
+    def getFeatureCosts(self) -> dict[str, Any] | None:
+        """The value of `featureCosts`, or its default."""
+
 class _HasFeatureSubsetStrategy:
     featureSubsetStrategy: Param[str]
 
@@ -182,6 +202,15 @@ class _HasFeaturesCols:
     def getFeaturesCols(self) -> list[str] | None:
         """The value of `featuresCols`, or its default."""
 
+class _HasForbidden:
+    forbidden: Param[list[str] | None]
+
+    def setForbidden(self, value: Sequence[str] | None) -> Self:
+        """Set `forbidden`: features that no split may use."""
+
+    def getForbidden(self) -> list[str] | None:
+        """The value of `forbidden`, or its default."""
+
 class _HasGroupCol:
     groupCol: Param[str]
 
@@ -200,6 +229,16 @@ class _HasIdCol:
 
     def getIdCol(self) -> str | None:
         """The value of `idCol`, or its default."""
+
+class _HasInteractionGroups:
+    interactionGroups: Param[list[list[str]] | None]
+
+    def setInteractionGroups(self, value: Sequence[Sequence[str]] | None) -> Self:
+        """Set `interactionGroups`: lists of features that may share a tree; a feature in no list
+        is alone in its trees."""
+
+    def getInteractionGroups(self) -> list[list[str]] | None:
+        """The value of `interactionGroups`, or its default."""
 
 class _HasLabelCol:
     labelCol: Param[str]
@@ -246,6 +285,15 @@ class _HasMaxDepth:
 
     def getMaxDepth(self) -> int | None:
         """The value of `maxDepth`, or its default."""
+
+class _HasMaxFeatures:
+    maxFeatures: Param[int | None]
+
+    def setMaxFeatures(self, value: int | None) -> Self:
+        """Set `maxFeatures`: features in the whole model; None: no limit."""
+
+    def getMaxFeatures(self) -> int | None:
+        """The value of `maxFeatures`, or its default."""
 
 class _HasMaxSplits:
     maxSplits: Param[int | None]
@@ -413,6 +461,26 @@ class _HasMode:
     def getMode(self) -> str:
         """The value of `mode`, or its default."""
 
+class _HasMonotone:
+    monotone: Param[dict[str, Any] | None]
+
+    def setMonotone(self, value: Mapping[str, int] | None) -> Self:
+        """Set `monotone`: {feature: 1 or -1}: the prediction never falls (1) or never rises (-1)
+        with this feature."""
+
+    def getMonotone(self) -> dict[str, Any] | None:
+        """The value of `monotone`, or its default."""
+
+class _HasNewFeaturePenalty:
+    newFeaturePenalty: Param[float]
+
+    def setNewFeaturePenalty(self, value: float) -> Self:
+        """Set `newFeaturePenalty`: by which share gains are lowered for features that no split
+        uses yet; 0.3 saves one feature."""
+
+    def getNewFeaturePenalty(self) -> float:
+        """The value of `newFeaturePenalty`, or its default."""
+
 class _HasNumEstimators:
     numEstimators: Param[int]
 
@@ -479,6 +547,16 @@ class _HasRegParam:
 
     def getRegParam(self) -> float | str:
         """The value of `regParam`, or its default."""
+
+class _HasRequired:
+    required: Param[list[str] | None]
+
+    def setRequired(self, value: Sequence[str] | None) -> Self:
+        """Set `required`: features that some split must use; the last splits are kept for them
+        if need be."""
+
+    def getRequired(self) -> list[str] | None:
+        """The value of `required`, or its default."""
 
 class _HasScoreCol:
     scoreCol: Param[str]
@@ -593,16 +671,20 @@ class _BaggedFIGSClassificationParams(
     _HasPredictionCol, _HasLoss, _HasClassWeight, _HasProbabilityCol, _HasRawPredictionCol,
     _HasThreshold, _HasThresholds, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins,
     _HasMinCategoryCount, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasFeatureSubsetStrategy, _HasSeed, _HasMode,
-    _HasWorkDir, _HasVerbose, _HasNumEstimators, _HasSubsamplingRate, _HasBootstrap, _HasIdCol
+    _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone, _HasForbidden, _HasRequired,
+    _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty, _HasMaxFeatures,
+    _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose,
+    _HasNumEstimators, _HasSubsamplingRate, _HasBootstrap, _HasIdCol
 ): ...
 
 class _BaggedFIGSRegressionParams(
     _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
     _HasPredictionCol, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
     _HasMinInstancesPerNode, _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam,
-    _HasRefit, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose,
-    _HasNumEstimators, _HasSubsamplingRate, _HasBootstrap, _HasIdCol
+    _HasRefit, _HasMonotone, _HasForbidden, _HasRequired, _HasInteractionGroups, _HasFeatureCosts,
+    _HasNewFeaturePenalty, _HasMaxFeatures, _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed,
+    _HasMode, _HasWorkDir, _HasVerbose, _HasNumEstimators, _HasSubsamplingRate, _HasBootstrap,
+    _HasIdCol
 ): ...
 
 class _FIGSClassificationParams(
@@ -610,17 +692,20 @@ class _FIGSClassificationParams(
     _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasLoss, _HasClassWeight,
     _HasProbabilityCol, _HasRawPredictionCol, _HasThreshold, _HasThresholds, _HasMaxSplits,
     _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode,
-    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam, _HasRefit,
-    _HasFeatureSubsetStrategy, _HasValidationIndicatorCol, _HasSeed, _HasMode, _HasWorkDir,
-    _HasVerbose
+    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone,
+    _HasForbidden, _HasRequired, _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty,
+    _HasMaxFeatures, _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasValidationIndicatorCol,
+    _HasSeed, _HasMode, _HasWorkDir, _HasVerbose
 ): ...
 
 class _FIGSRegressionParams(
     _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
     _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth,
     _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasFeatureSubsetStrategy,
-    _HasValidationIndicatorCol, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose
+    _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone, _HasForbidden, _HasRequired,
+    _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty, _HasMaxFeatures,
+    _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasValidationIndicatorCol, _HasSeed, _HasMode,
+    _HasWorkDir, _HasVerbose
 ): ...
 
 class _GFIGSClassificationParams(
@@ -628,21 +713,24 @@ class _GFIGSClassificationParams(
     _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasLoss, _HasClassWeight,
     _HasProbabilityCol, _HasRawPredictionCol, _HasThreshold, _HasThresholds, _HasMaxSplits,
     _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode,
-    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam, _HasRefit,
-    _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose, _HasGroupCol,
-    _HasWeighting, _HasMaxSplitsByGroup, _HasUnseenGroup, _HasMembershipFeaturesCols,
-    _HasMembershipExcludeCols, _HasMembershipFolds, _HasMembershipFoldCol,
-    _HasMembershipProbabilityCol
+    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone,
+    _HasForbidden, _HasRequired, _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty,
+    _HasMaxFeatures, _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir,
+    _HasVerbose, _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup, _HasUnseenGroup,
+    _HasMembershipFeaturesCols, _HasMembershipExcludeCols, _HasMembershipFolds,
+    _HasMembershipFoldCol, _HasMembershipProbabilityCol
 ): ...
 
 class _GFIGSRegressionParams(
     _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
     _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth,
     _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasFeatureSubsetStrategy, _HasSeed, _HasMode,
-    _HasWorkDir, _HasVerbose, _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup, _HasUnseenGroup,
-    _HasMembershipFeaturesCols, _HasMembershipExcludeCols, _HasMembershipFolds,
-    _HasMembershipFoldCol, _HasMembershipProbabilityCol
+    _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone, _HasForbidden, _HasRequired,
+    _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty, _HasMaxFeatures,
+    _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose,
+    _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup, _HasUnseenGroup, _HasMembershipFeaturesCols,
+    _HasMembershipExcludeCols, _HasMembershipFolds, _HasMembershipFoldCol,
+    _HasMembershipProbabilityCol
 ): ...
 
 class _SensitivitySpecificityEvaluatorParams(
@@ -670,7 +758,12 @@ class BaggedFIGSClassifier(
         maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
         minCategoryCount: int = 10, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
-        regParam: float | str = 0.0, refit: str = "none",
+        regParam: float | str = 0.0, refit: str = "none", monotone: Mapping[str, int] | None = None,
+        forbidden: Sequence[str] | None = None, required: Sequence[str] | None = None,
+        interactionGroups: Sequence[Sequence[str]] | None = None,
+        featureCosts: Mapping[str, float] | None = None, newFeaturePenalty: float = 0.0,
+        maxFeatures: int | None = None,
+        allowedCuts: Mapping[str, Sequence[float] | float] | None = None,
         featureSubsetStrategy: str | float = "auto", seed: int = 0, mode: str = "auto",
         workDir: str | None = None, verbose: bool = False, numEstimators: int = 100,
         subsamplingRate: float = 1.0, bootstrap: bool = True, idCol: str | None = None,
@@ -699,7 +792,12 @@ class BaggedFIGSRegressor(
         maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
         minCategoryCount: int = 10, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
-        regParam: float | str = 0.0, refit: str = "none",
+        regParam: float | str = 0.0, refit: str = "none", monotone: Mapping[str, int] | None = None,
+        forbidden: Sequence[str] | None = None, required: Sequence[str] | None = None,
+        interactionGroups: Sequence[Sequence[str]] | None = None,
+        featureCosts: Mapping[str, float] | None = None, newFeaturePenalty: float = 0.0,
+        maxFeatures: int | None = None,
+        allowedCuts: Mapping[str, Sequence[float] | float] | None = None,
         featureSubsetStrategy: str | float = "auto", seed: int = 0, mode: str = "auto",
         workDir: str | None = None, verbose: bool = False, numEstimators: int = 100,
         subsamplingRate: float = 1.0, bootstrap: bool = True, idCol: str | None = None,
@@ -732,7 +830,12 @@ class FIGSClassifier(
         maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
         minCategoryCount: int = 10, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
-        regParam: float | str = 0.0, refit: str = "none",
+        regParam: float | str = 0.0, refit: str = "none", monotone: Mapping[str, int] | None = None,
+        forbidden: Sequence[str] | None = None, required: Sequence[str] | None = None,
+        interactionGroups: Sequence[Sequence[str]] | None = None,
+        featureCosts: Mapping[str, float] | None = None, newFeaturePenalty: float = 0.0,
+        maxFeatures: int | None = None,
+        allowedCuts: Mapping[str, Sequence[float] | float] | None = None,
         featureSubsetStrategy: str | float = "all", validationIndicatorCol: str | None = None,
         seed: int = 0, mode: str = "auto", workDir: str | None = None, verbose: bool = False,
         calibrate: bool = False
@@ -761,6 +864,12 @@ class FIGSRegressor(
         maxDepth: int | None = None, maxBins: int = 255, minCategoryCount: int = 10,
         minInstancesPerNode: int = 1, minWeightFractionPerNode: float = 0.0,
         minImpurityDecrease: float = 0.0, regParam: float | str = 0.0, refit: str = "none",
+        monotone: Mapping[str, int] | None = None, forbidden: Sequence[str] | None = None,
+        required: Sequence[str] | None = None,
+        interactionGroups: Sequence[Sequence[str]] | None = None,
+        featureCosts: Mapping[str, float] | None = None, newFeaturePenalty: float = 0.0,
+        maxFeatures: int | None = None,
+        allowedCuts: Mapping[str, Sequence[float] | float] | None = None,
         featureSubsetStrategy: str | float = "all", validationIndicatorCol: str | None = None,
         seed: int = 0, mode: str = "auto", workDir: str | None = None, verbose: bool = False
     ) -> None: ...
@@ -791,7 +900,12 @@ class GFIGSClassifier(
         maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
         minCategoryCount: int = 10, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
-        regParam: float | str = 0.0, refit: str = "none",
+        regParam: float | str = 0.0, refit: str = "none", monotone: Mapping[str, int] | None = None,
+        forbidden: Sequence[str] | None = None, required: Sequence[str] | None = None,
+        interactionGroups: Sequence[Sequence[str]] | None = None,
+        featureCosts: Mapping[str, float] | None = None, newFeaturePenalty: float = 0.0,
+        maxFeatures: int | None = None,
+        allowedCuts: Mapping[str, Sequence[float] | float] | None = None,
         featureSubsetStrategy: str | float = "all", seed: int = 0, mode: str = "auto",
         workDir: str | None = None, verbose: bool = False, groupCol: str = "group",
         weighting: str = "membership", maxSplitsByGroup: Mapping[Any, int] | None = None,
@@ -824,6 +938,12 @@ class GFIGSRegressor(
         maxDepth: int | None = None, maxBins: int = 255, minCategoryCount: int = 10,
         minInstancesPerNode: int = 1, minWeightFractionPerNode: float = 0.0,
         minImpurityDecrease: float = 0.0, regParam: float | str = 0.0, refit: str = "none",
+        monotone: Mapping[str, int] | None = None, forbidden: Sequence[str] | None = None,
+        required: Sequence[str] | None = None,
+        interactionGroups: Sequence[Sequence[str]] | None = None,
+        featureCosts: Mapping[str, float] | None = None, newFeaturePenalty: float = 0.0,
+        maxFeatures: int | None = None,
+        allowedCuts: Mapping[str, Sequence[float] | float] | None = None,
         featureSubsetStrategy: str | float = "all", seed: int = 0, mode: str = "auto",
         workDir: str | None = None, verbose: bool = False, groupCol: str = "group",
         weighting: str = "membership", maxSplitsByGroup: Mapping[Any, int] | None = None,

@@ -243,15 +243,21 @@ class ClusterBackend(Backend):
         return flat
 
 
-def _add_partition(
-    batches: Iterator[pa.RecordBatch], work: Work, target: Target, step: int
-) -> Iterator[pa.RecordBatch]:
+def _blocks(batches: Iterator[pa.RecordBatch], target: Target) -> Iterator[Block] | None:
+    """The blocks of a partition; None if it has none."""
     compat.spare_garbage_collection()
     blocks = records.from_records(batches, target)
     first = next(blocks, None)
-    if first is None:
+    return None if first is None else chain([first], blocks)
+
+
+def _add_partition(
+    batches: Iterator[pa.RecordBatch], work: Work, target: Target, step: int
+) -> Iterator[pa.RecordBatch]:
+    blocks = _blocks(batches, target)
+    if blocks is None:
         return
-    flat = work(chain([first], blocks))
+    flat = work(blocks)
     part = compat.partition_number()
     for at in range(0, len(flat), step):
         yield _slice(at // step, part, flat[at : at + step])
@@ -260,12 +266,10 @@ def _add_partition(
 def _gather_partition(
     batches: Iterator[pa.RecordBatch], work: Gathering, target: Target
 ) -> Iterator[pa.RecordBatch]:
-    compat.spare_garbage_collection()
-    blocks = records.from_records(batches, target)
-    first = next(blocks, None)
-    if first is None:
+    blocks = _blocks(batches, target)
+    if blocks is None:
         return
-    gathered = pickle.dumps(work(chain([first], blocks)))
+    gathered = pickle.dumps(work(blocks))
     arrays = [pa.array([compat.partition_number()], pa.int32()), pa.array([gathered], pa.binary())]
     yield pa.RecordBatch.from_arrays(arrays, names=["part", "gathered"])
 

@@ -38,9 +38,11 @@ from figs_spark.engine.candidates import (
     driver_bytes,
     histogram_room,
 )
+from figs_spark.engine.constraints import Constraints
 from figs_spark.engine.growing_trees import GrowingTrees
 from figs_spark.engine.histograms import Floats, Layout, Request, Sums
 from figs_spark.engine.kernels.records import CutLimits, Slots
+from figs_spark.engine.permissions import Constrained
 from figs_spark.engine.splits import TINY, BinSplit, Cut, Cuts, Side
 from figs_spark.treesum import Node, Split, TreeSum
 from figs_spark.treesum.nodes import BOOLEAN, IDENTITY, NUMBER, Coefficients
@@ -78,6 +80,7 @@ class GrowthRules:
     ridge: float | None = 0.0  # 0: the paper's algorithm; None: from the data
     joint: bool = True  # whether a ridge also means that all values are fitted together
     logistic: bool = False  # whether splits lower the logistic loss, not the squared one
+    constraints: Constraints | None = None
 
 
 def grow(
@@ -100,7 +103,7 @@ def grow(
     return [growth.model for growth in growths]
 
 
-class Growth:
+class Growth(Constrained):
     """One model while it grows. A greedy step: `request` a pass, `absorb` its sums, `split`."""
 
     def __init__(
@@ -122,6 +125,7 @@ class Growth:
         self._last = NEW_ROOT  # the node that the last step split, once there is one
         self._categorical = bins.categorical
         self._all_cuts = Cuts(layout, self._categorical)
+        self._permissions = self._asked_permissions()
         self._random = np.random.default_rng([rules.seed % 2**64, member])
         self._draw_features(rules.features_per_step)
         self._started = time.perf_counter()
@@ -173,11 +177,14 @@ class Growth:
         if self._to_add_up:
             fresh, self._to_add_up = self._to_add_up[: self._room], self._to_add_up[self._room :]
             self.candidates.put(fresh, sums.full)
-            self._best |= zip(fresh, self._best_cuts(sums.full), strict=True)
+            self._best |= zip(fresh, self._best_cuts(fresh, sums.full), strict=True)
         else:
             changed = self.candidates.update(self._last, sums)
+            if self._permissions is not None:  # a split may change what others are permitted
+                changed = list(self.candidates)
             for candidate in changed:
-                (self._best[candidate],) = self._best_cuts(self.candidates[candidate][None])
+                histograms = self.candidates[candidate][None]
+                (self._best[candidate],) = self._best_cuts([candidate], histograms)
             self._best = {c: cut for c, cut in self._best.items() if self._may_split(c)}
             self._to_add_up = self._changed_and_dropped(changed)
         gains = {c: cut.gain for c, cut in self._best.items() if cut}
@@ -208,9 +215,14 @@ class Growth:
         """Whether no histogram of one step is of use in the next."""
         return self.rules.features_per_step is not None
 
-    def _best_cuts(self, histograms: Floats) -> list[Cut | None]:
-        """The best cut of each histogram."""
-        return self._cuts.best(histograms, self._limits)
+    def _best_cuts(self, candidates: Sequence[int], histograms: Floats) -> list[Cut | None]:
+        """The best cut of each candidate."""
+        if self._permissions is None:
+            return self._cuts.best(histograms, self._limits)
+        return [
+            self._cuts.best_allowed(histogram, self._limits, self._bargain(candidate))
+            for candidate, histogram in zip(candidates, histograms, strict=True)
+        ]
 
     def _choose(self) -> tuple[int, Cut] | None:
         """The candidate with the largest gain; of equal ones the first by tree and leaf."""
@@ -218,7 +230,9 @@ class Growth:
         if not valid or self.rules.max_splits == 0:
             return None
         top = max(cut.gain for _, cut in valid)
-        if top <= self._limits.tie or top / self.weight <= self.rules.min_impurity_decrease:
+        forced = self._permissions is not None and self._permissions.forced(self._splits_left)
+        small = top <= self._limits.tie or top / self.weight <= self.rules.min_impurity_decrease
+        if small and not forced:
             return None
         return next((c, cut) for c, cut in valid if cut.gain >= top - self._limits.tie)
 
@@ -238,10 +252,13 @@ class Growth:
     def _divide(self, leaf: int, best: BinSplit) -> None:
         feature, sides = int(self._features[best.feature]), (best.left, best.right)
         split, goes_left = self.bins.split(feature, best, self.steps)
-        moves = [self._move(side) for side in sides]
+        moves = [self._permitted_move(leaf, side) for side in sides]
         self.trees.divide(leaf, split, goes_left, sides, moves)
+        self._note(leaf)
         lowered = sum(float(side.g @ move) for side, move in zip(sides, moves, strict=True))
-        if self._limits.ridge:  # then the residuals of a side keep a mean
+        if (
+            self._limits.ridge or self._permissions is not None
+        ):  # then the residuals of a side keep a mean
             left_over = (side.g - side.weight * move for side, move in zip(sides, moves))
             lowered += sum(float(rest @ move) for rest, move in zip(left_over, moves))
         self.losses.append(max(self.losses[-1] - lowered / self.weight, 0.0))
@@ -310,6 +327,8 @@ class Growth:
     def _changed_and_dropped(self, changed: Sequence[int]) -> list[int]:
         """The candidates in other trees than the last split whose histograms were dropped."""
         nodes, grown = self.trees.nodes, self.trees.nodes[self._last].tree
+        if self._permissions is not None:
+            return [c for c in self._best if c not in changed]
         others = (c for c in self._best if c != NEW_ROOT and nodes[c].tree != grown)
         return [c for c in others if c not in changed]
 
@@ -327,7 +346,9 @@ class Growth:
     def _widen_or_stop(self) -> None:
         """A random subset without a valid split is drawn again, twice as large."""
         if len(self._features) == len(self.layout.widths):
-            self.done = True
+            self.done = not self._must_go_on()
+            if not self.done:
+                self._start_afresh()
         else:
             self._draw_features(2 * len(self._features))
             self._start_afresh()
@@ -342,7 +363,8 @@ class Growth:
     def _draw_features(self, size: int | None) -> None:
         """The features that the next step may choose among, and their cuts."""
         every = len(self.layout.widths)
-        if size is None or size >= every:
+        forced = self._permissions.forced(self._splits_left) if self._permissions else []
+        if size is None or size >= every or forced:
             self._features = np.arange(every, dtype=np.int32)
             self._cuts = self._all_cuts
         else:

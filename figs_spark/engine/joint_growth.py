@@ -25,17 +25,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from figs_spark.engine.candidates import LEAST_ROOM, NEW_ROOT
+from figs_spark.engine.constraints import MARGIN, order_rows, ordered
 from figs_spark.engine.grower import Growth
 from figs_spark.engine.histograms import Floats, Request, Sums
+from figs_spark.engine.joint_candidates import Candidate, Found
 from figs_spark.engine.kernels.records import Slots
+from figs_spark.engine.permissions import Permissions
 from figs_spark.engine.refitting import solved
-from figs_spark.engine.splits import BinSplit, Cut
+from figs_spark.engine.splits import Cut
 from figs_spark.treesum.nodes import arms
 
 JOINT_BYTES = 512 << 20  # of the histograms and overlaps that a model keeps
@@ -44,50 +46,6 @@ FIRST_RIDGE = 10.0  # from which an automatic ridge starts
 LEAST_RIDGE, MOST_RIDGE = 0.1, 0.1  # a number; a share of the total weight
 STRENGTH = 3.0
 ROUNDS = 3
-
-
-class Candidate:
-    """What is known of a leaf: over its bins, the sums and the overlaps with earlier splits."""
-
-    def __init__(self, sums: Floats, overlaps: Floats):
-        self.sums = sums  # (bins, channels) w y, w and, if they are counted, rows
-        self._room, self._splits = overlaps, len(overlaps)
-
-    @property
-    def overlaps(self) -> Floats:
-        """w psi of each split, (splits, bins); 0 for the splits of its own tree."""
-        return self._room[: self._splits]
-
-    def add(self, overlap: Floats) -> None:
-        """Take the overlap with one more split."""
-        if self._splits == len(self._room):
-            more = np.empty((self._splits + 8, len(self.sums)))
-            more[: self._splits] = self._room
-            self._room = more
-        self._room[self._splits] = overlap
-        self._splits += 1
-
-    def without(self, child: Candidate) -> Candidate:
-        """The sibling of a child of this leaf, as before the split that made them."""
-        sums = self.sums - child.sums
-        overlaps = self.overlaps - child.overlaps[: self._splits]
-        empty = sums[:, -1] < 0.5
-        sums[empty] = 0.0
-        overlaps[:, empty] = 0.0
-        return Candidate(sums, overlaps)
-
-    def kept(self) -> Candidate:
-        """This leaf as it is now; what is added later does not change it."""
-        return Candidate(self.sums, self.overlaps)
-
-
-@dataclass(frozen=True)
-class Found:
-    """The best split of a candidate, and what it means for the normal equations."""
-
-    split: BinSplit
-    overlaps: Floats  # (splits,) its column of A
-    target: Floats  # (outputs,) sum of w psi y
 
 
 class JointGrowth(Growth):
@@ -111,6 +69,9 @@ class JointGrowth(Growth):
         self._automatic = self.rules.ridge is None
         self._ridge = FIRST_RIDGE if self.rules.ridge is None else self.rules.ridge
         self._ridges: list[float] = []
+
+    def _asked_permissions(self, bounded: bool = False) -> Permissions | None:
+        return super()._asked_permissions(bounded)
 
     @property
     def ridges(self) -> list[float]:
@@ -270,7 +231,9 @@ class JointGrowth(Growth):
         overlaps = known.overlaps[others]
         histogram = self._residuals(candidate, known, overlaps, self._values[others])
         root = np.linalg.cholesky(inverse[np.ix_(others, others)]) if others else np.zeros((0, 0))
-        cut = self._cuts.best_joint(histogram, overlaps.T @ root, self._ridge, self._limits)
+        bargain = None if self._permissions is None else self._bargain(candidate)
+        shared = overlaps.T @ root
+        cut = self._cuts.best_joint(histogram, shared, self._ridge, self._limits, bargain)
         if cut is not None:
             self._found[candidate] = self._normal_equations(histogram, known, cut)
         return cut
@@ -309,6 +272,11 @@ class JointGrowth(Growth):
 
     def split(self) -> None:
         choice = self._choose()
+        if choice is None and self._must_go_on():
+            self._evaluate()
+            choice = self._choose()
+            if choice is None:
+                self._must_go_on()  # it says which feature cannot be split
         if choice is None:
             self.done = True
             return
@@ -361,8 +329,14 @@ class JointGrowth(Growth):
         self.losses[-1] = self._loss()
 
     def _solve(self) -> None:
-        penalties = np.diag(self._ridge * self._penalty)
-        self._values = solved(self._products + penalties, self._targets)
+        normal = self._products + np.diag(self._ridge * self._penalty)
+        constraints = self.rules.constraints
+        if constraints is None or not constraints.ordered:
+            self._values = solved(normal, self._targets)
+            return
+        rows = order_rows(self.trees.nodes, self._of_node, constraints.monotone)
+        margin = MARGIN * math.sqrt(self.losses[0])
+        self._values = ordered(normal, self._targets[:, 0], rows, margin)[:, None]
 
     def _loss(self) -> float:
         values = self._values

@@ -15,6 +15,7 @@ logistic regression (`refitting`).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +24,7 @@ import numpy as np
 from figs_spark.engine.bins import Bins
 from figs_spark.engine.grower import Growth, GrowthRules
 from figs_spark.engine.histograms import Floats, Layout, Request, Sums
+from figs_spark.engine.permissions import Permissions
 from figs_spark.engine.splits import Cut, Side
 
 RIDGE = 30.0  # unless another is given; times the variance of the outcome
@@ -68,11 +70,20 @@ class LogisticGrowth(Growth):
     def _plant(self) -> int:
         return self.trees.plant(np.zeros(1), self.rows, self.weight)
 
-    def _best_cuts(self, histograms: Floats) -> list[Cut | None]:
+    def _asked_permissions(self, bounded: bool = False) -> Permissions | None:
+        return super()._asked_permissions(bounded)
+
+    def _best_cuts(self, candidates: Sequence[int], histograms: Floats) -> list[Cut | None]:
         none = np.zeros((self._cuts.layout.size, 0))
         return [
-            self._cuts.best_joint(histogram, none, self._ridge, self._limits)
-            for histogram in histograms
+            self._cuts.best_joint(
+                histogram,
+                none,
+                self._ridge,
+                self._limits,
+                self._bargain(candidate) if self._permissions is not None else None,
+            )
+            for candidate, histogram in zip(candidates, histograms, strict=True)
         ]
 
     def _move(self, side: Side) -> Floats:

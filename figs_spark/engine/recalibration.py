@@ -31,8 +31,18 @@ from figs_spark.treesum.nodes import LOGIT, arms
 INTERCEPT, SLOPE, REFIT = METHODS = ("intercept", "slope", "refit")
 
 
-def recalibrated(model: TreeSum, cells: Cells, rows: int, method: str) -> TreeSum:
-    """`cells` has the rows by leaf, numbered from left to right; `rows` is how many they were."""
+def recalibrated(
+    model: TreeSum, cells: Cells, rows: int, method: str, monotone: bool = False
+) -> TreeSum:
+    """`cells` has the rows by leaf, numbered from left to right; `rows` is how many they were.
+
+    What is `monotone` stays so: its values are not fitted again, and are not turned around.
+    """
+    if monotone and method == REFIT:
+        raise ValueError(
+            "The model has monotone features, and values that are fitted again would not keep "
+            "their order. Use the method 'intercept' or 'slope'."
+        )
     if model.link == LOGIT:
         _check_both_classes(cells)
     splits, penalty = split_columns(model)
@@ -43,6 +53,11 @@ def recalibrated(model: TreeSum, cells: Cells, rows: int, method: str) -> TreeSu
     else:
         moved = [_moved(b, columns[:, : len(b)] @ b, cells, method, model.link) for b in path]
         fitted = Fitted(moved, path_losses(cells, columns, moved, model.link))
+        if monotone and any((new[1:] * old[1:] < 0).any() for new, old in zip(moved, path)):
+            raise ValueError(
+                "The model has monotone features, and on these rows the outcome falls where it "
+                "should rise. Use the method 'intercept', or other rows."
+            )
     changed = model.with_path(tuple(tuple(map(tuple, b.tolist())) for b in fitted.path))
     remark = _remark(method, rows, path[-1], fitted.path[-1])
     return replace(changed, losses=tuple(fitted.losses), remarks=(*model.remarks, remark))

@@ -16,12 +16,13 @@ Every size of the model is fitted, so a path of coefficients takes the place of 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from figs_spark.engine.cells import Cells, summed
+from figs_spark.engine.constraints import MARGIN, ordered
 from figs_spark.engine.growing_trees import LearningNode
 from figs_spark.engine.histograms import Floats
 from figs_spark.treesum.nodes import IDENTITY, LOGIT, arms
@@ -66,6 +67,14 @@ class Basis:
         return total
 
 
+Order = Callable[[int], Floats]  # of a size: rows, of which each times the b is to be negative
+
+
+def free(splits: int) -> Floats:
+    """No inequalities."""
+    return np.zeros((0, 1 + splits))
+
+
 @dataclass(frozen=True)
 class Fitted:
     """The coefficients of every size, each (1 + splits, outputs), and the mean losses."""
@@ -74,18 +83,25 @@ class Fitted:
     losses: list[float]
 
 
-def fit_path(cells: Cells, basis: Basis, ridges: Sequence[float], link: str) -> Fitted:
-    """Fit the values of every size; `ridges` has the penalty of each."""
+def fit_path(
+    cells: Cells, basis: Basis, ridges: Sequence[float], link: str, order: Order = free
+) -> Fitted:
+    """Fit the values of every size; `ridges` has the penalty of each, `order` the inequalities."""
     columns = np.column_stack([np.ones(len(cells)), basis.of_cells(cells)])
-    return fit_columns(cells, columns, basis.penalty, ridges, link)
+    return fit_columns(cells, columns, basis.penalty, ridges, link, order)
 
 
 def fit_columns(
-    cells: Cells, columns: Floats, penalty: Floats, ridges: Sequence[float], link: str
+    cells: Cells,
+    columns: Floats,
+    penalty: Floats,
+    ridges: Sequence[float],
+    link: str,
+    order: Order = free,
 ) -> Fitted:
     """The same, from columns (cells, 1 + splits) that begin with ones."""
     fit = _logistic_path if link == LOGIT else _linear_path
-    path = fit(cells, columns, penalty, ridges)
+    path = fit(cells, columns, penalty, ridges, order)
     return Fitted(path, path_losses(cells, columns, path, link))
 
 
@@ -109,15 +125,19 @@ def risk(log_odds: Floats) -> Floats:
 
 
 def _linear_path(
-    cells: Cells, columns: Floats, penalty: Floats, ridges: Sequence[float]
+    cells: Cells, columns: Floats, penalty: Floats, ridges: Sequence[float], order: Order
 ) -> list[Floats]:
     products = (columns * cells.weight[:, None]).T @ columns
     targets = columns.T @ cells.target
-    path = []
+    path: list[Floats] = []
     for k, ridge in enumerate(ridges):
-        size = k + 1
-        penalties = np.append(0.0, ridge * penalty[:k])
-        path.append(solved(products[:size, :size] + np.diag(penalties), targets[:size]))
+        size, rows = k + 1, order(k)
+        normal = products[:size, :size] + np.diag(np.append(0.0, ridge * penalty[:k]))
+        if len(rows):
+            margin = MARGIN * math.sqrt(_loss(cells, columns[:, :1] @ path[0], IDENTITY))
+            path.append(ordered(normal, targets[:size, 0], rows, margin)[:, None])
+        else:
+            path.append(solved(normal, targets[:size]))
     return path
 
 
@@ -137,7 +157,7 @@ def solved(products: Floats, targets: Floats) -> Floats:
 
 
 def _logistic_path(
-    cells: Cells, columns: Floats, penalty: Floats, ridges: Sequence[float]
+    cells: Cells, columns: Floats, penalty: Floats, ridges: Sequence[float], order: Order
 ) -> list[Floats]:
     """By Newton steps, each size from the one before it."""
     weight, events = cells.weight, cells.target[:, 0]
@@ -152,7 +172,7 @@ def _logistic_path(
         penalties = np.append(0.0, max(ridge, LEAST_RIDGE) * variance * penalty[:k])
         start = np.append(coefficients, np.zeros(k + 1 - len(coefficients)))
         own, own_weight, own_events = _coarser(columns[:, : k + 1], weight, events)
-        coefficients = newton(own, own_weight, own_events, penalties, start)
+        coefficients = newton(own, own_weight, own_events, penalties, start, order(k))
         path.append(coefficients[:, None])
     return path
 
@@ -166,9 +186,20 @@ def _coarser(columns: Floats, weight: Floats, events: Floats) -> tuple[Floats, F
 
 
 def newton(
-    columns: Floats, weight: Floats, events: Floats, penalties: Floats, start: Floats
+    columns: Floats,
+    weight: Floats,
+    events: Floats,
+    penalties: Floats,
+    start: Floats,
+    order: Floats | None = None,
 ) -> Floats:
-    """The coefficients of least penalised deviance. A step is halved until the deviance falls."""
+    """The coefficients of least penalised deviance. A step is halved until the deviance falls.
+
+    `order` has rows, of which each times the coefficients is to be negative.
+    """
+    rows = np.zeros((0, len(start))) if order is None else order
+    if len(rows):
+        start = ordered(np.eye(len(start)), start, rows, MARGIN)
 
     def deviance(b: Floats) -> float:
         scores = columns @ b
@@ -180,7 +211,11 @@ def newton(
         p = risk(columns @ coefficients)
         gradient = columns.T @ (events - weight * p) - penalties * coefficients
         curvature = (columns * (weight * p * (1 - p))[:, None]).T @ columns + np.diag(penalties)
-        step = solved(curvature, gradient[:, None])[:, 0]
+        if len(rows):
+            towards = curvature @ coefficients + gradient
+            step = ordered(curvature, towards, rows, MARGIN) - coefficients
+        else:
+            step = solved(curvature, gradient[:, None])[:, 0]
         for _ in range(HALVINGS):
             there = deviance(coefficients + step)
             if there <= least:

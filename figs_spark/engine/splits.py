@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from figs_spark.engine.kernels import jit
 from figs_spark.engine.kernels import joint_split as joint_kernel
 from figs_spark.engine.kernels import split as kernel
 from figs_spark.engine.kernels.records import CutLimits
+
+if TYPE_CHECKING:
+    from figs_spark.engine.constraints import Bargain
 
 TINY = 1e-12  # a child with a smaller share of the weight counts as empty
 
@@ -45,9 +48,10 @@ class Side:
 class Cut:
     """The best cut of one leaf: after which bin, in the order of its histogram."""
 
-    gain: float
+    gain: float  # by which cuts compete
     position: int
     missing_left: bool
+    lowered: float | None = None  # the gain itself, if constraints changed it
 
 
 @dataclass(frozen=True)
@@ -83,8 +87,22 @@ class Cuts:
             for gain, cut in zip(gains.tolist(), cuts.tolist(), strict=True)
         ]
 
+    def best_allowed(self, histogram: Floats, limits: CutLimits, bargain: Bargain) -> Cut | None:
+        """The best cut of one histogram that constraints allow."""
+        if self.categorical:
+            histogram = histogram[self._order(histogram)]
+        gains = np.empty(2 * len(histogram))
+        run: Any = kernel.all_gains if jit.available() else kernel.all_gains_plain
+        run(histogram, self.layout.offsets, self.layout.outputs, limits, gains)
+        return self._first_best(gains, histogram, limits, bargain)
+
     def best_joint(
-        self, histogram: Floats, overlaps: Floats, ridge: float, limits: CutLimits
+        self,
+        histogram: Floats,
+        overlaps: Floats,
+        ridge: float,
+        limits: CutLimits,
+        bargain: Bargain | None = None,
     ) -> Cut | None:
         """The best valid cut by its joint gain, see `kernels.joint_split`."""
         if self.categorical:
@@ -95,11 +113,20 @@ class Cuts:
         overlaps, layout = np.ascontiguousarray(overlaps), self.layout
         where = layout.offsets, layout.outputs, layout.weight
         run(histogram, overlaps, *where, ridge, limits, gains)
+        return self._first_best(gains, histogram, limits, bargain)
+
+    def _first_best(
+        self, gains: Floats, histogram: Floats, limits: CutLimits, bargain: Bargain | None
+    ) -> Cut | None:
+        """The first of the cuts that gain most."""
+        own = gains
+        if bargain is not None:
+            gains, own = bargain.apply(gains, histogram, self.layout)
         top = float(gains.max(initial=-np.inf))
         if top == -np.inf:
             return None
         cut = int(np.argmax(gains >= top - limits.tie))
-        return Cut(top, cut // 2, cut % 2 == 0)
+        return Cut(top, cut // 2, cut % 2 == 0, None if bargain is None else float(own[cut]))
 
     def _order(self, histogram: Floats) -> NDArray[np.intp]:
         """Bins with the categories sorted by mean residual, empty ones last."""
@@ -129,9 +156,8 @@ class Cuts:
         right_side = self._side(histogram, right if missing_left else np.concatenate([right, gone]))
         if not seen[missing]:
             missing_left = left_side.outweighs(right_side)
-        return BinSplit(
-            cut.gain, j, left - start, right - start, missing_left, left_side, right_side
-        )
+        gain = cut.gain if cut.lowered is None else cut.lowered
+        return BinSplit(gain, j, left - start, right - start, missing_left, left_side, right_side)
 
     def _side(self, histogram: Floats, bins: NDArray[np.intp]) -> Side:
         sums, layout = histogram[bins].sum(axis=0), self.layout

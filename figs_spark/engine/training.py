@@ -15,12 +15,13 @@ from figs_spark.engine.backends import Backend, ClusterBackend, DriverBackend
 from figs_spark.engine.bins import Bins
 from figs_spark.engine.candidates import driver_bytes
 from figs_spark.engine.cells import CellWork, all_cells
+from figs_spark.engine.constraints import order_rows
 from figs_spark.engine.grower import UNLIMITED_SPLITS, Growth, GrowthRules, Progress
 from figs_spark.engine.histograms import Floats, Layout
 from figs_spark.engine.joint_growth import JointGrowth
 from figs_spark.engine.logistic_growth import LogisticGrowth
 from figs_spark.engine.packing import collect_packed, pack_here, packed_on_cluster
-from figs_spark.engine.refitting import Basis, Refit, fit_path
+from figs_spark.engine.refitting import Basis, Order, Refit, fit_path, free
 from figs_spark.engine.replay import OUT_OF_BAG_SUMS, Replay, held_out_losses, out_of_bag_sums
 from figs_spark.engine.table import Table
 from figs_spark.engine.weights import OwnWeights, Weights
@@ -108,9 +109,23 @@ def _refit(
         work = CellWork([growth.member for growth in some], trees, backend.weights, factors)
         for growth, *parts in zip(some, *backend.gather(work), strict=True):
             cells = all_cells(parts)
-            fitted = fit_path(cells, Basis(growth.trees.nodes), growth.ridges, rule.link)
+            basis = Basis(growth.trees.nodes)
+            fitted = fit_path(cells, basis, growth.ridges, rule.link, _order(growth, basis))
             growth.path, growth.losses, growth.link = fitted.path, fitted.losses, rule.link
             growth.remarks = (*growth.remarks, _remark(rule, factors is not None))
+
+
+def _order(growth: Growth, basis: Basis) -> Order:
+    """The inequalities that keep the values of a size in the order of monotone features."""
+    constraints, nodes = growth.rules.constraints, growth.trees.nodes
+    if constraints is None or not constraints.ordered:
+        return free
+
+    def rows(splits: int) -> Floats:
+        found = order_rows(nodes, basis.of_node[:, :splits], constraints.monotone)
+        return np.column_stack([np.zeros(len(found)), found])
+
+    return rows
 
 
 def _remark(rule: Refit, unweighted: bool) -> str:

@@ -132,9 +132,8 @@ def _heading(reading: Reading, title: str, width: float) -> tuple[list[Shape], f
         f"Start at {reading.start}{several}. In each tree, answer the questions from the top down "
         f"to a leaf and add its value{several}. The sum is {reading.labels.outcome}."
     )
-    sentences = [how, *(f"{remark}." for remark in model.remarks)]
-    titles, lines = wrapped(title, 18 * BOLD, width), wrapped(" ".join(sentences), 12, width)
-    for remark in reading.labels.remarks:
+    titles, lines = wrapped(title, 18 * BOLD, width), wrapped(how, 12, width)
+    for remark in (*(f"{remark}." for remark in model.remarks), *reading.labels.remarks):
         lines += wrapped(remark, 12, width)
     top = MARGIN - 2 + len(titles) * 18 * LEADING
     shapes = paragraph(MARGIN, MARGIN - 4, titles, 18, bold=True)

@@ -42,8 +42,9 @@ class Calibrating(FittedModel):
         if method not in METHODS:
             raise ValueError(f"method is one of {', '.join(METHODS)}, got {method!r}.")
         cells = self._cells_of(dataset, weightCol)
+        monotone = bool(self.getOrDefault("monotone"))
         sums = {
-            group: recalibrated(tree_sum, *_cells(tree_sum, cells[group]), method)
+            group: recalibrated(tree_sum, *_cells(tree_sum, cells[group]), method, monotone)
             for group, tree_sum in self._sums_by_group().items()
         }
         changed = self.copy()

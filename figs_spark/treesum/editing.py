@@ -2,7 +2,8 @@
 
 A split is named by its step, from 0; a leaf by its tree (from 1) and its number in it (from 0), as
 in `rules()`. An edited model has no loss path: what it loses on the training rows was not
-measured, and counts as infinite.
+measured, and counts as infinite. Values that were fitted together stay as they are, but those of
+smaller sizes are gone: `truncate` finds nodes with the values that they have now.
 """
 
 from __future__ import annotations

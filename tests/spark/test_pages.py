@@ -71,6 +71,8 @@ def test_better_sums(open_page: Open) -> None:
     assert model.link == "logit"
     assert "log odds" in page.printed
     assert page.run('setLoss("logistic")')["grown"].link == "logit"
+    page.run("setParams(")
+    assert "vomiting_count" in page.printed
     names = page.run("setClassWeight")
     train, scores, rates = (names[name] for name in ("train", "scores", "rates"))
     assert scores.treeSum.splits == rates.treeSum.splits

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -78,22 +79,14 @@ def best_cut(
     def score(rows: Floats) -> float:
         return float(((w[rows] @ r[rows]) ** 2).sum() / (w[rows].sum() + ridge))
 
-    everything, found = score(np.full(len(w), True)), []
-    for j, x in enumerate(X.T):
-        missing = np.isnan(x)
-        values = np.unique(x[~missing])
-        thresholds = (values[:-1] + values[1:]) / 2
-        if missing.any() and len(values):
-            thresholds = np.append(thresholds, np.inf)
-        for threshold in thresholds:
-            for missing_left in (True, False) if missing.any() else (False,):
-                left = np.where(missing, missing_left, x <= threshold)
-                enough = min(left.sum(), (~left).sum()) >= min_rows
-                if enough and min(w[left].sum(), w[~left].sum()) >= min_weight:
-                    gain = score(left) + score(~left) - everything
-                    heavier = w[left].sum() >= w[~left].sum() * (1 - 1e-9)
-                    side = missing_left if missing.any() else bool(heavier)
-                    found.append((gain, j, float(threshold), side))
+    every = np.arange(len(w))
+    found = []
+    for j, threshold, missing_left, left in every_cut(X, every):
+        right = np.setdiff1d(every, left)
+        enough = min(len(left), len(right)) >= min_rows
+        if enough and min(w[left].sum(), w[right].sum()) >= min_weight:
+            gain = score(left) + score(right) - score(every)
+            found.append((gain, j, float(threshold), side(X[:, j], w, left, right, missing_left)))
     top = max((cut[0] for cut in found), default=-np.inf)
     return next((cut for cut in found if cut[0] >= top - tie), (-np.inf, 0, 0.0, False))
 
@@ -175,46 +168,73 @@ def joint_figs(
     psi, penalty = np.zeros((len(X), 0)), np.zeros(0)
     leaves: list[Leaf] = []
     steps: list[JointStep] = []
-    everyone = np.arange(len(y))
     while len(steps) < max_splits:
-        before = penalised(psi, y, w, ridge * penalty)
-        trees = len({leaf.tree for leaf in leaves})
-        candidates = sorted(leaves, key=lambda leaf: leaf.tree)
-        candidates = [leaf for leaf in candidates if max_depth is None or leaf.depth < max_depth]
-        if max_trees is None or trees < max_trees:
-            candidates.append(Leaf(trees, everyone, 0 * mean, 0))
-        best: list[Any] = []
-        for leaf in candidates:
-            cuts = []
-            for j, threshold, missing_left, left in every_cut(X, leaf.rows):
-                sides = left, np.setdiff1d(leaf.rows, left)
-                if min(map(len, sides)) < min_rows:
-                    continue
-                column, own = split_column(len(X), w, *sides)
-                if left_over(psi, column, w, ridge * penalty) < 1e-3 * w[leaf.rows].sum():
-                    continue
-                more = np.column_stack([psi, column])
-                after = penalised(more, y, w, ridge * np.append(penalty, own))
-                heavier = w[left].sum() >= w[sides[1]].sum() * (1 - 1e-9)
-                side = missing_left if np.isnan(X[leaf.rows, j]).any() else bool(heavier)
-                cuts.append((before - after, j, threshold, side, sides))
-            top = max((cut[0] for cut in cuts), default=-np.inf)
-            best.append(next((c for c in cuts if c[0] >= top - tie), (-np.inf,)))
-        gains = np.array([cut[0] for cut in best])
-        if not len(gains) or gains.max() <= tie:
+        made = psi, penalty, ridge
+
+        def gain_of(leaf: Leaf, left: Floats, right: Floats, made: Any = made) -> float:
+            psi, penalty, ridge = made
+            column, own = split_column(len(X), w, left, right)
+            if penalised(psi, column[:, None], w, ridge * penalty) < 1e-3 * w[leaf.rows].sum():
+                return -np.inf  # nearly a sum of the columns before it
+            more = np.column_stack([psi, column])
+            after = penalised(more, y, w, ridge * np.append(penalty, own))
+            return penalised(psi, y, w, ridge * penalty) - after
+
+        choice = choose(X, w, leaves, tie, gain_of, max_trees, max_depth, min_rows)
+        if choice is None:
             break
-        k = int(np.argmax(gains >= gains.max() - tie))
-        (tree, rows, _, depth), (gain, j, threshold, side, sides) = candidates[k], best[k]
+        (tree, rows, _, depth), (gain, j, threshold, missing, sides) = choice
         leaves = [leaf for leaf in leaves if leaf.rows is not rows]
-        leaves += [Leaf(tree, own, 0 * mean, depth + 1) for own in sides]
+        leaves += [Leaf(tree, own, 0.0, depth + 1) for own in sides]
         column, own = split_column(len(X), w, *sides)
         psi, penalty = np.column_stack([psi, column]), np.append(penalty, own)
         if automatic:
             ridge = automatic_ridge(psi, y, w, penalty, ridge)
         b = ridge_fit(psi, y, w, ridge * penalty)
         scores = mean + np.column_stack([np.ones(len(X)), psi]) @ b
-        steps.append(JointStep(tree, j, threshold, side, gain, ridge, scores))
+        steps.append(JointStep(tree, j, threshold, missing, gain, ridge, scores))
     return steps
+
+
+def choose(
+    X: Floats,
+    w: Floats,
+    leaves: list[Leaf],
+    tie: float,
+    gain_of: Callable[[Leaf, Floats, Floats], float],
+    max_trees: int | None,
+    max_depth: int | None,
+    min_rows: int,
+) -> Any:
+    """The leaf to split next, or a new root, with (gain, feature, threshold, side of missing
+    values, rows on both sides); None if no split helps. A gain of -inf is not valid."""
+    trees = len({leaf.tree for leaf in leaves})
+    candidates = sorted(leaves, key=lambda leaf: leaf.tree)
+    candidates = [leaf for leaf in candidates if max_depth is None or leaf.depth < max_depth]
+    if max_trees is None or trees < max_trees:
+        candidates.append(Leaf(trees, np.arange(len(X)), 0.0, 0))
+    best: list[Any] = []
+    for leaf in candidates:
+        cuts = []
+        for j, threshold, missing_left, left in every_cut(X, leaf.rows):
+            right = np.setdiff1d(leaf.rows, left)
+            if min(len(left), len(right)) >= min_rows:
+                missing = side(X[leaf.rows, j], w, left, right, missing_left)
+                cuts.append((gain_of(leaf, left, right), j, threshold, missing, (left, right)))
+        top = max((cut[0] for cut in cuts), default=-np.inf)
+        best.append(next((c for c in cuts if c[0] >= top - tie), (-np.inf,)))
+    gains = np.array([cut[0] for cut in best])
+    if not len(gains) or gains.max() <= tie:
+        return None
+    k = int(np.argmax(gains >= gains.max() - tie))
+    return candidates[k], best[k]
+
+
+def side(x: Floats, w: Floats, left: Floats, right: Floats, missing_left: bool) -> bool:
+    """Whether missing values go left: as tried; if there are none, with the heavier side."""
+    if np.isnan(x).any():
+        return missing_left
+    return bool(w[left].sum() >= w[right].sum() * (1 - 1e-9))
 
 
 def every_cut(X: Floats, rows: Floats) -> Any:
@@ -245,11 +265,6 @@ def penalised(psi: Floats, y: Floats, w: Floats, penalties: Floats) -> float:
     b = ridge_fit(psi, y, w, penalties)
     f = np.column_stack([np.ones(len(psi)), psi]) @ b
     return float((w @ (y - f) ** 2).sum() + (penalties @ b[1:] ** 2).sum())
-
-
-def left_over(psi: Floats, column: Floats, w: Floats, penalties: Floats) -> float:
-    """What a new column has that the fitted ones, with their ridge, do not have."""
-    return penalised(psi, column[:, None], w, penalties)
 
 
 def automatic_ridge(psi: Floats, y: Floats, w: Floats, penalty: Floats, ridge: float) -> float:
@@ -289,36 +304,22 @@ def logistic_figs(
         p = 1 / (1 + np.exp(-f))
         flat = np.abs(f) < 1e-3
         g, h = w * (y - p), w * np.where(flat, 0.25 - f**2 / 48, (p - 0.5) / np.where(flat, 1, f))
-        trees = len({leaf.tree for leaf in leaves})
-        candidates = sorted(leaves, key=lambda leaf: leaf.tree)
-        candidates = [leaf for leaf in candidates if max_depth is None or leaf.depth < max_depth]
-        if max_trees is None or trees < max_trees:
-            candidates.append(Leaf(trees, np.arange(len(y)), 0.0, 0))
-        best: list[Any] = []
-        for leaf in candidates:
-            cuts = []
-            for j, threshold, missing_left, left in every_cut(X, leaf.rows):
-                right = np.setdiff1d(leaf.rows, left)
-                if min(len(left), len(right)) < min_rows:
-                    continue
-                column, own = split_column(len(X), w, left, right)
-                curvature = h @ column**2
-                if curvature < 1e-3 * w[leaf.rows].sum():
-                    continue
-                heavier = w[left].sum() >= w[right].sum() * (1 - 1e-9)
-                side = missing_left if np.isnan(X[leaf.rows, j]).any() else bool(heavier)
-                gain = (g @ column) ** 2 / (curvature + scale * own)
-                cuts.append((gain, j, threshold, side, (left, right)))
-            top = max((cut[0] for cut in cuts), default=-np.inf)
-            best.append(next((c for c in cuts if c[0] >= top - tie), (-np.inf,)))
-        gains = np.array([cut[0] for cut in best])
-        if not len(gains) or gains.max() <= tie:
+        made = g, h
+
+        def gain_of(leaf: Leaf, left: Floats, right: Floats, made: Any = made) -> float:
+            column, own = split_column(len(X), w, left, right)
+            curvature = made[1] @ column**2
+            if curvature < 1e-3 * w[leaf.rows].sum():
+                return -np.inf
+            return (made[0] @ column) ** 2 / (curvature + scale * own)
+
+        choice = choose(X, w, leaves, tie, gain_of, max_trees, max_depth, min_rows)
+        if choice is None:
             break
-        k = int(np.argmax(gains >= gains.max() - tie))
-        (tree, rows, _, depth), (gain, j, threshold, side, sides) = candidates[k], best[k]
+        (tree, rows, _, depth), (gain, j, threshold, missing, sides) = choice
         leaves = [leaf for leaf in leaves if leaf.rows is not rows]
         for own in sides:
             f[own] += g[own].sum() / h[own].sum()
             leaves.append(Leaf(tree, own, 0.0, depth + 1))
-        steps.append((tree, j, threshold, side, gain))
+        steps.append((tree, j, threshold, missing, gain))
     return steps

@@ -189,3 +189,26 @@ def test_fhir_says_that_rules_add_log_odds() -> None:
     assert "log odds" in resource["note"][0]["text"]
     own = model.predictProbability(table)[0, 1]
     assert resource["prediction"][0]["probabilityDecimal"] == pytest.approx(100 * own)
+
+
+def test_edits_and_points_keep_the_link_and_forget_the_path() -> None:
+    from tests.unit.test_refitting import patients, refitted
+
+    model = fitted("FIGS", 2, logit=True)
+    model.treeSum = refitted(patients(classes=2), LOGIT)
+    model._set(featuresCols=model.treeSum.feature_names)
+    changed = model.edit("a nurse", "a test", values={(1, 0): -1.0})
+    points = model.toPoints(10)
+    for other in (changed, points):
+        assert other.link == LOGIT
+        assert other.treeSum.path is None
+        model_text(other)  # it can be saved
+    assert points.predictProbability(patients().X)[:, 1].max() < 1
+
+
+def test_the_page_computes_log_odds() -> None:
+    from figs_spark.exports.page.fields import make_fields
+    from figs_spark.exports.page.program import make_program
+
+    model = exported("sum", 3)
+    assert make_program(model, make_fields(model))["link"] == LOGIT

@@ -114,3 +114,14 @@ def test_columns_of_splits_are_those_of_rows() -> None:
     assert penalty.tolist() == pytest.approx(
         [(c.max() ** 2 + c.min() ** 2) / 2 for c in expected.T]
     )
+
+
+def test_monotone_models_keep_their_order() -> None:
+    model = refitted(patients())
+    data = patients(300, seed=8)
+    cells = new_rows(model, data.X, -data.y, np.ones(300))
+    with pytest.raises(ValueError, match="would not keep their order"):
+        recalibrated(model, cells, 300, "refit", monotone=True)
+    with pytest.raises(ValueError, match="falls where it should rise"):
+        recalibrated(model, cells, 300, "slope", monotone=True)
+    recalibrated(model, cells, 300, "intercept", monotone=True)

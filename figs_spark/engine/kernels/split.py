@@ -29,6 +29,18 @@ def best_cuts(histograms, offsets, outputs, limits, tops, cuts):
 
 
 @jit.compiled
+def all_gains(histogram, offsets, outputs, limits, gains):
+    """The gain of every cut of one histogram, as in `best_cuts`; -inf if it is not valid."""
+    gains[:] = -np.inf
+    _gains(histogram, offsets, outputs, limits, gains)
+
+
+def all_gains_plain(histogram, offsets, outputs, limits, gains):
+    """The same in NumPy."""
+    gains[:] = _gains_plain(histogram, offsets, outputs, limits)
+
+
+@jit.compiled
 def _gains(histogram, offsets, outputs, limits, gains):
     weight, rows = outputs, histogram.shape[1] - 1
     total = np.zeros(histogram.shape[1])

@@ -13,7 +13,6 @@ from figs_spark.exports.page.fields import Field
 from figs_spark.exports.page.markup import NOTHING, Html, element, joined, table
 from figs_spark.exports.page.program import LOGIT, link_of, worded
 from figs_spark.treesum import Node, TreeSum
-from figs_spark.treesum.nodes import LOGIT
 from figs_spark.treesum.points import Points
 from figs_spark.treesum.reading import MINUS, Labels, Reading
 from figs_spark.treesum.text import number
@@ -164,8 +163,6 @@ def _total(model: Instrument, points: Points | None) -> str:
     if link_of(model.outcome) == LOGIT:
         return "Sum: the log odds, see below for the risk"
     words = "Sum: the risk, at least 0% and at most 100%."
-    if model.outcome.link == LOGIT:
-        words = "Sum: the log odds. The risk is 1 / (1 + exp(-sum))."
     if model.thresholds is None and 0 <= model.threshold <= 1:
         words += f" Flag above {number(100 * model.threshold)}%."
     return words

@@ -22,6 +22,7 @@ from figs_spark.stages.base.classes import (
     class_names,
     times_factors,
 )
+from figs_spark.stages.base.constraints import allowed_cuts
 from figs_spark.stages.base.inputs import (
     Inputs,
     check_outputs,
@@ -75,6 +76,7 @@ def check(dataset: DataFrame, stage: Any, classification: bool, **extra: Column)
         rows=total["positive"],
         partitions=total["partitions"],
         label_sum=total["label_sum"],
+        allowed_cuts=allowed_cuts(stage, features),
         class_factors=tuple(factors.get(k, 1.0) for k in range(classes)) if factors else None,
     )
     return Checked(table, class_names(dataset, stage, classes))

@@ -18,6 +18,7 @@ from figs_spark.engine.grower import GrowthRules
 from figs_spark.engine.refitting import Refit
 from figs_spark.engine.training import Plan
 from figs_spark.stages.base.checks import Checked
+from figs_spark.stages.base.constraints import read_constraints
 from figs_spark.stages.base.persistence import Persistent
 from figs_spark.stages.params.declared import DeclaredParams
 from figs_spark.stages.params.values import features_per_step
@@ -39,6 +40,7 @@ class Growing(DeclaredParams, Persistent, Estimator[Any]):
         strategy, features = get("featureSubsetStrategy"), len(checked.table.features)
         logistic = self._value_if_any("loss") == "logistic"
         self._check_outcome(checked.table.target.classes)
+        constraints = read_constraints(self, checked.table)
         rules = GrowthRules(
             max_splits=get("maxSplits"),
             max_trees=get("maxTrees"),
@@ -51,6 +53,7 @@ class Growing(DeclaredParams, Persistent, Estimator[Any]):
             ridge=self._logistic_ridge() if logistic else self._ridge(),
             joint=self._joint,
             logistic=logistic,
+            constraints=constraints,
         )
         if (
             rules.joint
@@ -135,8 +138,10 @@ class NestedSizes(Growing):
         return _FitMultipleIterator(fit_one, len(estimators))
 
     def _all_but_size(self) -> str:
-        """All Params but `maxSplits`, as text that is equal if they are."""
-        values = {p.name: v for p, v in self.extractParamMap().items() if p.name != "maxSplits"}
+        """All Params but `maxSplits`, as text that is equal if they are. A model with required
+        features keeps its last splits for them, and does not contain its smaller ones."""
+        nested = () if self.getOrDefault("required") else ("maxSplits",)
+        values = {p.name: v for p, v in self.extractParamMap().items() if p.name not in nested}
         return repr(sorted((name, _shown(value)) for name, value in values.items()))
 
 
