@@ -15,7 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from figs_spark.app.config import Settings
 from figs_spark.app.errors import OUTPUT_EXISTS, UNFIT_INPUT
-from figs_spark.app.sources import exists, filtered, kind_of, read, reader_options, short
+from figs_spark.app.reader_options import reader_options
+from figs_spark.app.sources import exists, filtered, kind_of, read, short
 from figs_spark.app.spreadsheets import safe_frame
 
 NOW = "availableNow"
