@@ -133,6 +133,16 @@ class _HasContributionsCol:
     def getContributionsCol(self) -> str:
         """The value of `contributionsCol`, or its default."""
 
+class _HasDerivedCols:
+    derivedCols: Param[dict[str, str] | None]
+
+    def setDerivedCols(self, value: Mapping[str, str] | None) -> Self:
+        """Set `derivedCols`: {column: SQL expression}: columns to derive from others before
+        training and before scoring; a column that the DataFrame has already is not derived."""
+
+    def getDerivedCols(self) -> dict[str, str] | None:
+        """The value of `derivedCols`, or its default."""
+
 class _HasFeatureSubsetStrategy:
     featureSubsetStrategy: Param[str]
 
@@ -185,7 +195,8 @@ class _HasLabelCol:
     labelCol: Param[str]
 
     def setLabelCol(self, value: str) -> Self:
-        """Set `labelCol`: column with the outcome."""
+        """Set `labelCol`: column with the outcome; classes may be 0, 1, 2, ..., booleans or
+        text."""
 
     def getLabelCol(self) -> str:
         """The value of `labelCol`, or its default."""
@@ -537,57 +548,57 @@ class _HasWorkDir:
         """The value of `workDir`, or its default."""
 
 class _BaggedFIGSClassificationParams(
-    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
-    _HasPredictionCol, _HasClassWeight, _HasProbabilityCol, _HasRawPredictionCol, _HasThreshold,
-    _HasThresholds, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
-    _HasMinInstancesPerNode, _HasMinWeightFractionPerNode, _HasMinImpurityDecrease,
-    _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose, _HasNumEstimators,
-    _HasSubsamplingRate, _HasBootstrap, _HasIdCol
+    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasDerivedCols, _HasLabelCol,
+    _HasWeightCol, _HasPredictionCol, _HasClassWeight, _HasProbabilityCol, _HasRawPredictionCol,
+    _HasThreshold, _HasThresholds, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins,
+    _HasMinCategoryCount, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
+    _HasMinImpurityDecrease, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir,
+    _HasVerbose, _HasNumEstimators, _HasSubsamplingRate, _HasBootstrap, _HasIdCol
 ): ...
 
 class _BaggedFIGSRegressionParams(
-    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
-    _HasPredictionCol, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
-    _HasMinInstancesPerNode, _HasMinWeightFractionPerNode, _HasMinImpurityDecrease,
-    _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose, _HasNumEstimators,
-    _HasSubsamplingRate, _HasBootstrap, _HasIdCol
+    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasDerivedCols, _HasLabelCol,
+    _HasWeightCol, _HasPredictionCol, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins,
+    _HasMinCategoryCount, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
+    _HasMinImpurityDecrease, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir,
+    _HasVerbose, _HasNumEstimators, _HasSubsamplingRate, _HasBootstrap, _HasIdCol
 ): ...
 
 class _FIGSClassificationParams(
-    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
-    _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasClassWeight, _HasProbabilityCol,
-    _HasRawPredictionCol, _HasThreshold, _HasThresholds, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth,
-    _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasFeatureSubsetStrategy, _HasValidationIndicatorCol, _HasSeed,
-    _HasMode, _HasWorkDir, _HasVerbose
+    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasDerivedCols, _HasLabelCol,
+    _HasWeightCol, _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasClassWeight,
+    _HasProbabilityCol, _HasRawPredictionCol, _HasThreshold, _HasThresholds, _HasMaxSplits,
+    _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode,
+    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasFeatureSubsetStrategy,
+    _HasValidationIndicatorCol, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose
 ): ...
 
 class _FIGSRegressionParams(
-    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
-    _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth,
-    _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasFeatureSubsetStrategy, _HasValidationIndicatorCol, _HasSeed,
-    _HasMode, _HasWorkDir, _HasVerbose
+    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasDerivedCols, _HasLabelCol,
+    _HasWeightCol, _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasMaxSplits,
+    _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode,
+    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasFeatureSubsetStrategy,
+    _HasValidationIndicatorCol, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose
 ): ...
 
 class _GFIGSClassificationParams(
-    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
-    _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasClassWeight, _HasProbabilityCol,
-    _HasRawPredictionCol, _HasThreshold, _HasThresholds, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth,
-    _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir,
-    _HasVerbose, _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup, _HasUnseenGroup,
-    _HasMembershipFeaturesCols, _HasMembershipExcludeCols, _HasMembershipFolds,
+    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasDerivedCols, _HasLabelCol,
+    _HasWeightCol, _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasClassWeight,
+    _HasProbabilityCol, _HasRawPredictionCol, _HasThreshold, _HasThresholds, _HasMaxSplits,
+    _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode,
+    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasFeatureSubsetStrategy, _HasSeed,
+    _HasMode, _HasWorkDir, _HasVerbose, _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup,
+    _HasUnseenGroup, _HasMembershipFeaturesCols, _HasMembershipExcludeCols, _HasMembershipFolds,
     _HasMembershipFoldCol, _HasMembershipProbabilityCol
 ): ...
 
 class _GFIGSRegressionParams(
-    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
-    _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth,
-    _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir,
-    _HasVerbose, _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup, _HasUnseenGroup,
-    _HasMembershipFeaturesCols, _HasMembershipExcludeCols, _HasMembershipFolds,
+    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasDerivedCols, _HasLabelCol,
+    _HasWeightCol, _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasMaxSplits,
+    _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode,
+    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasFeatureSubsetStrategy, _HasSeed,
+    _HasMode, _HasWorkDir, _HasVerbose, _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup,
+    _HasUnseenGroup, _HasMembershipFeaturesCols, _HasMembershipExcludeCols, _HasMembershipFolds,
     _HasMembershipFoldCol, _HasMembershipProbabilityCol
 ): ...
 
@@ -608,8 +619,8 @@ class BaggedFIGSClassifier(
 
     def __init__(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
-        categoricalCols: Sequence[str] | None = None, labelCol: str = "label",
-        weightCol: str | None = None, predictionCol: str = "prediction",
+        categoricalCols: Sequence[str] | None = None, derivedCols: Mapping[str, str] | None = None,
+        labelCol: str = "label", weightCol: str | None = None, predictionCol: str = "prediction",
         classWeight: str | Mapping[int, float] = "none", probabilityCol: str = "probability",
         rawPredictionCol: str = "rawPrediction", threshold: float = 0.5,
         thresholds: Sequence[float] | None = None, maxSplits: int | None = 10,
@@ -639,10 +650,10 @@ class BaggedFIGSRegressor(
 
     def __init__(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
-        categoricalCols: Sequence[str] | None = None, labelCol: str = "label",
-        weightCol: str | None = None, predictionCol: str = "prediction", maxSplits: int | None = 10,
-        maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
-        minCategoryCount: int = 10, minInstancesPerNode: int = 1,
+        categoricalCols: Sequence[str] | None = None, derivedCols: Mapping[str, str] | None = None,
+        labelCol: str = "label", weightCol: str | None = None, predictionCol: str = "prediction",
+        maxSplits: int | None = 10, maxTrees: int | None = None, maxDepth: int | None = None,
+        maxBins: int = 255, minCategoryCount: int = 10, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
         featureSubsetStrategy: str | float = "auto", seed: int = 0, mode: str = "auto",
         workDir: str | None = None, verbose: bool = False, numEstimators: int = 100,
@@ -667,13 +678,14 @@ class FIGSClassifier(
 
     def __init__(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
-        categoricalCols: Sequence[str] | None = None, labelCol: str = "label",
-        weightCol: str | None = None, predictionCol: str = "prediction", leafCol: str = "",
-        contributionsCol: str = "", classWeight: str | Mapping[int, float] = "none",
-        probabilityCol: str = "probability", rawPredictionCol: str = "rawPrediction",
-        threshold: float = 0.5, thresholds: Sequence[float] | None = None,
-        maxSplits: int | None = 12, maxTrees: int | None = None, maxDepth: int | None = None,
-        maxBins: int = 255, minCategoryCount: int = 10, minInstancesPerNode: int = 1,
+        categoricalCols: Sequence[str] | None = None, derivedCols: Mapping[str, str] | None = None,
+        labelCol: str = "label", weightCol: str | None = None, predictionCol: str = "prediction",
+        leafCol: str = "", contributionsCol: str = "",
+        classWeight: str | Mapping[int, float] = "none", probabilityCol: str = "probability",
+        rawPredictionCol: str = "rawPrediction", threshold: float = 0.5,
+        thresholds: Sequence[float] | None = None, maxSplits: int | None = 12,
+        maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
+        minCategoryCount: int = 10, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
         featureSubsetStrategy: str | float = "all", validationIndicatorCol: str | None = None,
         seed: int = 0, mode: str = "auto", workDir: str | None = None, verbose: bool = False
@@ -696,14 +708,14 @@ class FIGSRegressor(
 
     def __init__(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
-        categoricalCols: Sequence[str] | None = None, labelCol: str = "label",
-        weightCol: str | None = None, predictionCol: str = "prediction", leafCol: str = "",
-        contributionsCol: str = "", maxSplits: int | None = 12, maxTrees: int | None = None,
-        maxDepth: int | None = None, maxBins: int = 255, minCategoryCount: int = 10,
-        minInstancesPerNode: int = 1, minWeightFractionPerNode: float = 0.0,
-        minImpurityDecrease: float = 0.0, featureSubsetStrategy: str | float = "all",
-        validationIndicatorCol: str | None = None, seed: int = 0, mode: str = "auto",
-        workDir: str | None = None, verbose: bool = False
+        categoricalCols: Sequence[str] | None = None, derivedCols: Mapping[str, str] | None = None,
+        labelCol: str = "label", weightCol: str | None = None, predictionCol: str = "prediction",
+        leafCol: str = "", contributionsCol: str = "", maxSplits: int | None = 12,
+        maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
+        minCategoryCount: int = 10, minInstancesPerNode: int = 1,
+        minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
+        featureSubsetStrategy: str | float = "all", validationIndicatorCol: str | None = None,
+        seed: int = 0, mode: str = "auto", workDir: str | None = None, verbose: bool = False
     ) -> None: ...
 
     @overload
@@ -723,13 +735,14 @@ class GFIGSClassifier(
 
     def __init__(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
-        categoricalCols: Sequence[str] | None = None, labelCol: str = "label",
-        weightCol: str | None = None, predictionCol: str = "prediction", leafCol: str = "",
-        contributionsCol: str = "", classWeight: str | Mapping[int, float] = "none",
-        probabilityCol: str = "probability", rawPredictionCol: str = "rawPrediction",
-        threshold: float = 0.5, thresholds: Sequence[float] | None = None,
-        maxSplits: int | None = 12, maxTrees: int | None = None, maxDepth: int | None = None,
-        maxBins: int = 255, minCategoryCount: int = 10, minInstancesPerNode: int = 1,
+        categoricalCols: Sequence[str] | None = None, derivedCols: Mapping[str, str] | None = None,
+        labelCol: str = "label", weightCol: str | None = None, predictionCol: str = "prediction",
+        leafCol: str = "", contributionsCol: str = "",
+        classWeight: str | Mapping[int, float] = "none", probabilityCol: str = "probability",
+        rawPredictionCol: str = "rawPrediction", threshold: float = 0.5,
+        thresholds: Sequence[float] | None = None, maxSplits: int | None = 12,
+        maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
+        minCategoryCount: int = 10, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
         featureSubsetStrategy: str | float = "all", seed: int = 0, mode: str = "auto",
         workDir: str | None = None, verbose: bool = False, groupCol: str = "group",
@@ -757,16 +770,16 @@ class GFIGSRegressor(
 
     def __init__(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
-        categoricalCols: Sequence[str] | None = None, labelCol: str = "label",
-        weightCol: str | None = None, predictionCol: str = "prediction", leafCol: str = "",
-        contributionsCol: str = "", maxSplits: int | None = 12, maxTrees: int | None = None,
-        maxDepth: int | None = None, maxBins: int = 255, minCategoryCount: int = 10,
-        minInstancesPerNode: int = 1, minWeightFractionPerNode: float = 0.0,
-        minImpurityDecrease: float = 0.0, featureSubsetStrategy: str | float = "all", seed: int = 0,
-        mode: str = "auto", workDir: str | None = None, verbose: bool = False,
-        groupCol: str = "group", weighting: str = "membership",
-        maxSplitsByGroup: Mapping[Any, int] | None = None, unseenGroup: str = "error",
-        membershipFeaturesCols: Sequence[str] | None = None,
+        categoricalCols: Sequence[str] | None = None, derivedCols: Mapping[str, str] | None = None,
+        labelCol: str = "label", weightCol: str | None = None, predictionCol: str = "prediction",
+        leafCol: str = "", contributionsCol: str = "", maxSplits: int | None = 12,
+        maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
+        minCategoryCount: int = 10, minInstancesPerNode: int = 1,
+        minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
+        featureSubsetStrategy: str | float = "all", seed: int = 0, mode: str = "auto",
+        workDir: str | None = None, verbose: bool = False, groupCol: str = "group",
+        weighting: str = "membership", maxSplitsByGroup: Mapping[Any, int] | None = None,
+        unseenGroup: str = "error", membershipFeaturesCols: Sequence[str] | None = None,
         membershipExcludeCols: Sequence[str] | None = None, membershipFolds: int = 0,
         membershipFoldCol: str | None = None, membershipProbabilityCol: str | None = None,
         membershipEstimator: Any = None

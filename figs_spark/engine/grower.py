@@ -39,7 +39,7 @@ from figs_spark.engine.histograms import Floats, Layout, Request, Sums
 from figs_spark.engine.kernels.records import CutLimits, Slots
 from figs_spark.engine.splits import TINY, BinSplit, Cut, Cuts
 from figs_spark.treesum import Node, Split, TreeSum
-from figs_spark.treesum.nodes import BOOLEAN, NUMBER
+from figs_spark.treesum.nodes import BOOLEAN
 from figs_spark.treesum.text import condition
 from figs_spark.treesum.visible import visible_name
 
@@ -93,13 +93,20 @@ class Growth:
     """One model while it grows. A greedy step: `request` a pass, `absorb` its sums, `split`."""
 
     def __init__(
-        self, bins: Bins, layout: Layout, rules: GrowthRules, centre: Floats, member: int = 0
+        self,
+        bins: Bins,
+        layout: Layout,
+        rules: GrowthRules,
+        centre: Floats,
+        member: int = 0,
+        reported: bool = True,
     ):
         self.bins, self.layout, self.rules = bins, layout, rules
-        self.centre, self.member = centre, member
+        self.centre, self.member, self.reported = centre, member, reported
         self.trees = GrowingTrees(layout.outputs)
         self.candidates = CandidateHistograms(layout, self.trees, self._may_split)
         self.losses: list[float] = []
+        self.freedoms: list[int] = []  # of each split: 1, or categories in the leaf less one
         self.steps = 0
         self.done = False
         self._best: dict[int, Cut | None] = {}  # by candidate
@@ -207,12 +214,14 @@ class Growth:
         self.trees.divide(leaf, split, goes_left, sides)
         lowered = sum(float(side.g @ side.mean) for side in sides)
         self.losses.append(max(self.losses[-1] - lowered / self.weight, 0.0))
+        self.freedoms.append(best.freedom if self._categorical[feature] else 1)
         self._last = leaf
-        level = logging.DEBUG if self.member else logging.INFO
+        level = logging.INFO if self.reported else logging.DEBUG
         if log.isEnabledFor(level):
             log.log(
                 level,
-                "split %d: tree %d, %s, gain %.6g, %.2f s",
+                "%ssplit %d: tree %d, %s, gain %.6g, %.2f s",
+                "" if self.reported else f"model {self.member}, ",
                 self.steps + 1,
                 self.trees.nodes[leaf].tree + 1,
                 self._shown(split),
@@ -223,7 +232,7 @@ class Growth:
     def _shown(self, split: Split) -> str:
         """A split for the log, which names no category of text or codes."""
         feature = self.bins.described[split.feature]
-        if feature.kind in (NUMBER, BOOLEAN):
+        if feature.categories is None or feature.kind == BOOLEAN:
             return condition(feature, split, True)
         return f"{visible_name(feature.name)} by categories"
 

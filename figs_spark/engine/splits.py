@@ -60,6 +60,11 @@ class BinSplit:
     left: Side
     right: Side
 
+    @property
+    def freedom(self) -> int:
+        """Of a set of categories: each that the leaf has could go to either side, but for one."""
+        return max(1, len(self.left_bins) + len(self.right_bins) - 1)
+
 
 class Cuts:
     """Where cuts can be made, for a layout and the features that are categorical."""

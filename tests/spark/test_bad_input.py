@@ -79,7 +79,7 @@ BAD_WEIGHT = ("'w' (weightCol) is null, NaN or infinite in 1 of 6 rows", "Fill t
 NO_CLASS = (
     "'c' (labelCol) holds a value that is not a class in 1 of 6 rows",
     "0, 1, ..., 254",
-    "StringIndexer",
+    "booleans or text",
 )
 BAD_TYPE = ("has type", "is needed", "Cast it")
 INPUT = [
@@ -95,7 +95,7 @@ INPUT = [
         "featuresCols",
     ),
     case("texts", VECTOR, "'v' (featuresCol) has type array<string>", v="array('a')"),
-    case("a date", REGRESSION | {"featuresCols": ["x", "day"]}, "1 of", "'day' date", "Cast them"),
+    case("a list", REGRESSION | {"featuresCols": ["x", "v"]}, "1 of", "'v' array", "Cast them"),
     case("text as label", REGRESSION | {"labelCol": "s"}, "'s' (labelCol)", *BAD_TYPE),
     case("truth as label", REGRESSION | {"labelCol": "held"}, "'held' (labelCol)", *BAD_TYPE),
     case("text as weight", REGRESSION | {"weightCol": "s"}, "'s' (weightCol)", *BAD_TYPE),

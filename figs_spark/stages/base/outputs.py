@@ -83,6 +83,11 @@ class ClassificationOutputs(ThresholdParams, WithOperatingPoint):
         """The number of classes."""
         return self._classes
 
+    @property
+    def classNames(self) -> list[str]:
+        """The names of the classes, in the order of their numbers 0, 1, 2, ..."""
+        return list(self._class_names or map(str, range(self._classes)))
+
     def predictProbability(self, values: Any) -> np.ndarray:
         """Probabilities without Spark, shape (rows, classes); for one row (classes,)."""
         scores, single = self._scores(values)
@@ -104,8 +109,7 @@ class ClassificationOutputs(ThresholdParams, WithOperatingPoint):
         label = self.getOrDefault("labelCol")
         if self._classes > 2:
             return f"the score of each class of {label}, clipped to [0, 1] and normalised"
-        positive = self._class_names[1] if self._class_names else "1"
-        return f"the probability of {label} = {positive}, clipped to [0, 1]"
+        return f"the probability of {self._positive()}, clipped to [0, 1]"
 
     def _output_names(self) -> Sequence[str] | None:
         if self._classes <= 2:

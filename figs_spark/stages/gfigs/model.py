@@ -178,6 +178,7 @@ class GroupedModel(FittedModel):
         return f"{self.uid}_shares"
 
     def _transform(self, dataset: DataFrame) -> DataFrame:
+        dataset = self._with_derived(dataset)
         check_group_column(dataset, self.getOrDefault("groupCol"), self.groups[0])
         if self.getOrDefault("unseenGroup") == MIXTURE:
             dataset = self._with_shares(dataset)

@@ -7,6 +7,7 @@ from figs_spark.stages.params.values import (
     boolean,
     choice,
     class_weight,
+    expressions,
     integer,
     number,
     numbers,
@@ -32,7 +33,20 @@ CATEGORICAL_COLS = Declared(
     "numeric features to split as sets of categories; string and boolean features always are",
     accepts=TEXTS,
 )
-LABEL_COL = Declared("labelCol", "label", text, "column with the outcome")
+DERIVED_COLS = Declared(
+    "derivedCols",
+    None,
+    expressions,
+    "{column: SQL expression}: columns to derive from others before training and before scoring; a "
+    "column that the DataFrame has already is not derived",
+    accepts="Mapping[str, str]",
+)
+LABEL_COL = Declared(
+    "labelCol",
+    "label",
+    text,
+    "column with the outcome; classes may be 0, 1, 2, ..., booleans or text",
+)
 WEIGHT_COL = Declared("weightCol", None, text, "column with row weights; not set: all 1")
 PREDICTION_COL = Declared("predictionCol", "prediction", text, "output: the prediction")
 PROBABILITY_COL = Declared(
@@ -141,7 +155,7 @@ ID_COL = Declared(
     "column that identifies a row: the samples are drawn by it; not set: by the content of the row",
 )
 
-INPUTS = (FEATURES_COL, FEATURES_COLS, CATEGORICAL_COLS)
+INPUTS = (FEATURES_COL, FEATURES_COLS, CATEGORICAL_COLS, DERIVED_COLS)
 OUTCOME = (LABEL_COL, WEIGHT_COL)
 PREDICTIONS = (PREDICTION_COL, LEAF_COL, CONTRIBUTIONS_COL)
 CLASSES = (CLASS_WEIGHT, PROBABILITY_COL, RAW_PREDICTION_COL, THRESHOLD, THRESHOLDS)
