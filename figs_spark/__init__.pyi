@@ -112,6 +112,17 @@ class _HasCategoricalCols:
     def getCategoricalCols(self) -> list[str] | None:
         """The value of `categoricalCols`, or its default."""
 
+class _HasCategorySmoothing:
+    categorySmoothing: Param[float]
+
+    def setCategorySmoothing(self, value: float) -> Self:
+        """Set `categorySmoothing`: text and codes: rows by which the mean of a category is drawn
+        to that of its leaf; a set of many categories then also needs more gain to win; 0:
+        neither."""
+
+    def getCategorySmoothing(self) -> float:
+        """The value of `categorySmoothing`, or its default."""
+
 class _HasClassWeight:
     classWeight: Param[str | dict[int, float]]
 
@@ -412,6 +423,17 @@ class _HasOobScore:
     def getOobScore(self) -> bool:
         """The value of `oobScore`, or its default."""
 
+class _HasOrderedCols:
+    orderedCols: Param[dict[str, list[str]] | None]
+
+    def setOrderedCols(self, value: Mapping[str, Sequence[str]] | None) -> Self:
+        """Set `orderedCols`: {column: [lowest, ..., highest]}: text that is split in this order,
+        as numbers are; bands such as '[70-80)' or '65+' have their order without it; []: a set
+        after all."""
+
+    def getOrderedCols(self) -> dict[str, list[str]] | None:
+        """The value of `orderedCols`, or its default."""
+
 class _HasPredictionCol:
     predictionCol: Param[str]
 
@@ -548,57 +570,63 @@ class _HasWorkDir:
         """The value of `workDir`, or its default."""
 
 class _BaggedFIGSClassificationParams(
-    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasDerivedCols, _HasLabelCol,
-    _HasWeightCol, _HasPredictionCol, _HasClassWeight, _HasProbabilityCol, _HasRawPredictionCol,
-    _HasThreshold, _HasThresholds, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins,
-    _HasMinCategoryCount, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir,
-    _HasVerbose, _HasNumEstimators, _HasSubsamplingRate, _HasBootstrap, _HasIdCol
+    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasDerivedCols,
+    _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasClassWeight, _HasProbabilityCol,
+    _HasRawPredictionCol, _HasThreshold, _HasThresholds, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth,
+    _HasMaxBins, _HasMinCategoryCount, _HasCategorySmoothing, _HasMinInstancesPerNode,
+    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasFeatureSubsetStrategy, _HasSeed,
+    _HasMode, _HasWorkDir, _HasVerbose, _HasNumEstimators, _HasSubsamplingRate, _HasBootstrap,
+    _HasIdCol
 ): ...
 
 class _BaggedFIGSRegressionParams(
-    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasDerivedCols, _HasLabelCol,
-    _HasWeightCol, _HasPredictionCol, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins,
-    _HasMinCategoryCount, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir,
-    _HasVerbose, _HasNumEstimators, _HasSubsamplingRate, _HasBootstrap, _HasIdCol
+    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasDerivedCols,
+    _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth,
+    _HasMaxBins, _HasMinCategoryCount, _HasCategorySmoothing, _HasMinInstancesPerNode,
+    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasFeatureSubsetStrategy, _HasSeed,
+    _HasMode, _HasWorkDir, _HasVerbose, _HasNumEstimators, _HasSubsamplingRate, _HasBootstrap,
+    _HasIdCol
 ): ...
 
 class _FIGSClassificationParams(
-    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasDerivedCols, _HasLabelCol,
-    _HasWeightCol, _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasClassWeight,
-    _HasProbabilityCol, _HasRawPredictionCol, _HasThreshold, _HasThresholds, _HasMaxSplits,
-    _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode,
-    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasFeatureSubsetStrategy,
-    _HasValidationIndicatorCol, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose
+    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasDerivedCols,
+    _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLeafCol, _HasContributionsCol,
+    _HasClassWeight, _HasProbabilityCol, _HasRawPredictionCol, _HasThreshold, _HasThresholds,
+    _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
+    _HasCategorySmoothing, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
+    _HasMinImpurityDecrease, _HasFeatureSubsetStrategy, _HasValidationIndicatorCol, _HasSeed,
+    _HasMode, _HasWorkDir, _HasVerbose
 ): ...
 
 class _FIGSRegressionParams(
-    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasDerivedCols, _HasLabelCol,
-    _HasWeightCol, _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasMaxSplits,
-    _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode,
-    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasFeatureSubsetStrategy,
-    _HasValidationIndicatorCol, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose
+    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasDerivedCols,
+    _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLeafCol, _HasContributionsCol,
+    _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
+    _HasCategorySmoothing, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
+    _HasMinImpurityDecrease, _HasFeatureSubsetStrategy, _HasValidationIndicatorCol, _HasSeed,
+    _HasMode, _HasWorkDir, _HasVerbose
 ): ...
 
 class _GFIGSClassificationParams(
-    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasDerivedCols, _HasLabelCol,
-    _HasWeightCol, _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasClassWeight,
-    _HasProbabilityCol, _HasRawPredictionCol, _HasThreshold, _HasThresholds, _HasMaxSplits,
-    _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode,
-    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasFeatureSubsetStrategy, _HasSeed,
-    _HasMode, _HasWorkDir, _HasVerbose, _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup,
-    _HasUnseenGroup, _HasMembershipFeaturesCols, _HasMembershipExcludeCols, _HasMembershipFolds,
+    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasDerivedCols,
+    _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLeafCol, _HasContributionsCol,
+    _HasClassWeight, _HasProbabilityCol, _HasRawPredictionCol, _HasThreshold, _HasThresholds,
+    _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
+    _HasCategorySmoothing, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
+    _HasMinImpurityDecrease, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir,
+    _HasVerbose, _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup, _HasUnseenGroup,
+    _HasMembershipFeaturesCols, _HasMembershipExcludeCols, _HasMembershipFolds,
     _HasMembershipFoldCol, _HasMembershipProbabilityCol
 ): ...
 
 class _GFIGSRegressionParams(
-    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasDerivedCols, _HasLabelCol,
-    _HasWeightCol, _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasMaxSplits,
-    _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode,
-    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasFeatureSubsetStrategy, _HasSeed,
-    _HasMode, _HasWorkDir, _HasVerbose, _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup,
-    _HasUnseenGroup, _HasMembershipFeaturesCols, _HasMembershipExcludeCols, _HasMembershipFolds,
+    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasDerivedCols,
+    _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLeafCol, _HasContributionsCol,
+    _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
+    _HasCategorySmoothing, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
+    _HasMinImpurityDecrease, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir,
+    _HasVerbose, _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup, _HasUnseenGroup,
+    _HasMembershipFeaturesCols, _HasMembershipExcludeCols, _HasMembershipFolds,
     _HasMembershipFoldCol, _HasMembershipProbabilityCol
 ): ...
 
@@ -619,13 +647,15 @@ class BaggedFIGSClassifier(
 
     def __init__(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
-        categoricalCols: Sequence[str] | None = None, derivedCols: Mapping[str, str] | None = None,
-        labelCol: str = "label", weightCol: str | None = None, predictionCol: str = "prediction",
+        categoricalCols: Sequence[str] | None = None,
+        orderedCols: Mapping[str, Sequence[str]] | None = None,
+        derivedCols: Mapping[str, str] | None = None, labelCol: str = "label",
+        weightCol: str | None = None, predictionCol: str = "prediction",
         classWeight: str | Mapping[int, float] = "none", probabilityCol: str = "probability",
         rawPredictionCol: str = "rawPrediction", threshold: float = 0.5,
         thresholds: Sequence[float] | None = None, maxSplits: int | None = 10,
         maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
-        minCategoryCount: int = 10, minInstancesPerNode: int = 1,
+        minCategoryCount: int = 10, categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
         featureSubsetStrategy: str | float = "auto", seed: int = 0, mode: str = "auto",
         workDir: str | None = None, verbose: bool = False, numEstimators: int = 100,
@@ -650,10 +680,12 @@ class BaggedFIGSRegressor(
 
     def __init__(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
-        categoricalCols: Sequence[str] | None = None, derivedCols: Mapping[str, str] | None = None,
-        labelCol: str = "label", weightCol: str | None = None, predictionCol: str = "prediction",
-        maxSplits: int | None = 10, maxTrees: int | None = None, maxDepth: int | None = None,
-        maxBins: int = 255, minCategoryCount: int = 10, minInstancesPerNode: int = 1,
+        categoricalCols: Sequence[str] | None = None,
+        orderedCols: Mapping[str, Sequence[str]] | None = None,
+        derivedCols: Mapping[str, str] | None = None, labelCol: str = "label",
+        weightCol: str | None = None, predictionCol: str = "prediction", maxSplits: int | None = 10,
+        maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
+        minCategoryCount: int = 10, categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
         featureSubsetStrategy: str | float = "auto", seed: int = 0, mode: str = "auto",
         workDir: str | None = None, verbose: bool = False, numEstimators: int = 100,
@@ -678,17 +710,19 @@ class FIGSClassifier(
 
     def __init__(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
-        categoricalCols: Sequence[str] | None = None, derivedCols: Mapping[str, str] | None = None,
-        labelCol: str = "label", weightCol: str | None = None, predictionCol: str = "prediction",
-        leafCol: str = "", contributionsCol: str = "",
-        classWeight: str | Mapping[int, float] = "none", probabilityCol: str = "probability",
-        rawPredictionCol: str = "rawPrediction", threshold: float = 0.5,
-        thresholds: Sequence[float] | None = None, maxSplits: int | None = 12,
-        maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
-        minCategoryCount: int = 10, minInstancesPerNode: int = 1,
-        minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
-        featureSubsetStrategy: str | float = "all", validationIndicatorCol: str | None = None,
-        seed: int = 0, mode: str = "auto", workDir: str | None = None, verbose: bool = False
+        categoricalCols: Sequence[str] | None = None,
+        orderedCols: Mapping[str, Sequence[str]] | None = None,
+        derivedCols: Mapping[str, str] | None = None, labelCol: str = "label",
+        weightCol: str | None = None, predictionCol: str = "prediction", leafCol: str = "",
+        contributionsCol: str = "", classWeight: str | Mapping[int, float] = "none",
+        probabilityCol: str = "probability", rawPredictionCol: str = "rawPrediction",
+        threshold: float = 0.5, thresholds: Sequence[float] | None = None,
+        maxSplits: int | None = 12, maxTrees: int | None = None, maxDepth: int | None = None,
+        maxBins: int = 255, minCategoryCount: int = 10, categorySmoothing: float = 20.0,
+        minInstancesPerNode: int = 1, minWeightFractionPerNode: float = 0.0,
+        minImpurityDecrease: float = 0.0, featureSubsetStrategy: str | float = "all",
+        validationIndicatorCol: str | None = None, seed: int = 0, mode: str = "auto",
+        workDir: str | None = None, verbose: bool = False
     ) -> None: ...
 
     @overload
@@ -708,11 +742,13 @@ class FIGSRegressor(
 
     def __init__(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
-        categoricalCols: Sequence[str] | None = None, derivedCols: Mapping[str, str] | None = None,
-        labelCol: str = "label", weightCol: str | None = None, predictionCol: str = "prediction",
-        leafCol: str = "", contributionsCol: str = "", maxSplits: int | None = 12,
-        maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
-        minCategoryCount: int = 10, minInstancesPerNode: int = 1,
+        categoricalCols: Sequence[str] | None = None,
+        orderedCols: Mapping[str, Sequence[str]] | None = None,
+        derivedCols: Mapping[str, str] | None = None, labelCol: str = "label",
+        weightCol: str | None = None, predictionCol: str = "prediction", leafCol: str = "",
+        contributionsCol: str = "", maxSplits: int | None = 12, maxTrees: int | None = None,
+        maxDepth: int | None = None, maxBins: int = 255, minCategoryCount: int = 10,
+        categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
         featureSubsetStrategy: str | float = "all", validationIndicatorCol: str | None = None,
         seed: int = 0, mode: str = "auto", workDir: str | None = None, verbose: bool = False
@@ -735,19 +771,21 @@ class GFIGSClassifier(
 
     def __init__(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
-        categoricalCols: Sequence[str] | None = None, derivedCols: Mapping[str, str] | None = None,
-        labelCol: str = "label", weightCol: str | None = None, predictionCol: str = "prediction",
-        leafCol: str = "", contributionsCol: str = "",
-        classWeight: str | Mapping[int, float] = "none", probabilityCol: str = "probability",
-        rawPredictionCol: str = "rawPrediction", threshold: float = 0.5,
-        thresholds: Sequence[float] | None = None, maxSplits: int | None = 12,
-        maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
-        minCategoryCount: int = 10, minInstancesPerNode: int = 1,
-        minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
-        featureSubsetStrategy: str | float = "all", seed: int = 0, mode: str = "auto",
-        workDir: str | None = None, verbose: bool = False, groupCol: str = "group",
-        weighting: str = "membership", maxSplitsByGroup: Mapping[Any, int] | None = None,
-        unseenGroup: str = "error", membershipFeaturesCols: Sequence[str] | None = None,
+        categoricalCols: Sequence[str] | None = None,
+        orderedCols: Mapping[str, Sequence[str]] | None = None,
+        derivedCols: Mapping[str, str] | None = None, labelCol: str = "label",
+        weightCol: str | None = None, predictionCol: str = "prediction", leafCol: str = "",
+        contributionsCol: str = "", classWeight: str | Mapping[int, float] = "none",
+        probabilityCol: str = "probability", rawPredictionCol: str = "rawPrediction",
+        threshold: float = 0.5, thresholds: Sequence[float] | None = None,
+        maxSplits: int | None = 12, maxTrees: int | None = None, maxDepth: int | None = None,
+        maxBins: int = 255, minCategoryCount: int = 10, categorySmoothing: float = 20.0,
+        minInstancesPerNode: int = 1, minWeightFractionPerNode: float = 0.0,
+        minImpurityDecrease: float = 0.0, featureSubsetStrategy: str | float = "all", seed: int = 0,
+        mode: str = "auto", workDir: str | None = None, verbose: bool = False,
+        groupCol: str = "group", weighting: str = "membership",
+        maxSplitsByGroup: Mapping[Any, int] | None = None, unseenGroup: str = "error",
+        membershipFeaturesCols: Sequence[str] | None = None,
         membershipExcludeCols: Sequence[str] | None = None, membershipFolds: int = 0,
         membershipFoldCol: str | None = None, membershipProbabilityCol: str | None = None,
         membershipEstimator: Any = None
@@ -770,11 +808,13 @@ class GFIGSRegressor(
 
     def __init__(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
-        categoricalCols: Sequence[str] | None = None, derivedCols: Mapping[str, str] | None = None,
-        labelCol: str = "label", weightCol: str | None = None, predictionCol: str = "prediction",
-        leafCol: str = "", contributionsCol: str = "", maxSplits: int | None = 12,
-        maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
-        minCategoryCount: int = 10, minInstancesPerNode: int = 1,
+        categoricalCols: Sequence[str] | None = None,
+        orderedCols: Mapping[str, Sequence[str]] | None = None,
+        derivedCols: Mapping[str, str] | None = None, labelCol: str = "label",
+        weightCol: str | None = None, predictionCol: str = "prediction", leafCol: str = "",
+        contributionsCol: str = "", maxSplits: int | None = 12, maxTrees: int | None = None,
+        maxDepth: int | None = None, maxBins: int = 255, minCategoryCount: int = 10,
+        categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
         featureSubsetStrategy: str | float = "all", seed: int = 0, mode: str = "auto",
         workDir: str | None = None, verbose: bool = False, groupCol: str = "group",

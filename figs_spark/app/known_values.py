@@ -43,7 +43,7 @@ class KnownValues:
 def known_values(model: Any, rows: DataFrame) -> dict[str, KnownValues]:
     """The categories in the training rows, for the columns that the model uses."""
     used = [model._features[j] for j in sorted(model._used)]
-    names = [feature.name for feature in used if feature.kind in (TEXT, CODE)]
+    names = [f.name for f in used if f.kind in (TEXT, CODE) and not f.ordered]
     texts = {j: _as_text(rows, name) for j, name in enumerate(names)}
     get = model.getOrDefault
     counted = count_categories(rows, texts, get("minCategoryCount"), get("maxBins"))

@@ -209,7 +209,8 @@ def _categories(feature: Feature) -> str:
     if feature.kind not in (TEXT, CODE):
         return ""
     others = f" and {feature.others:,} other values" if feature.others else ""
-    return f", {len(feature.categories or ()):,} categories{others}"
+    kind = "ordered" if feature.ordered else "categories"
+    return f", {len(feature.categories or ()):,} {kind}{others}"
 
 
 def train(

@@ -71,6 +71,7 @@ class GrowthRules:
     min_impurity_decrease: float = 0.0
     features_per_step: int | None = None
     seed: int = 0
+    category_smoothing: float = 0.0  # rows; above 0 a set also pays for its freedom
 
 
 def grow(
@@ -114,7 +115,7 @@ class Growth:
         self._choice = NEW_ROOT  # a candidate that is to be split and must be kept
         self._last = NEW_ROOT  # the node that the last step split, once there is one
         self._categorical = bins.categorical
-        self._all_cuts = Cuts(layout, self._categorical)
+        self._all_cuts = Cuts(layout, self._categorical, rules.category_smoothing)
         self._random = np.random.default_rng([rules.seed % 2**64, member])
         self._draw_features(rules.features_per_step)
         self._started = time.perf_counter()
@@ -259,6 +260,7 @@ class Growth:
             min_weight=rules.min_weight_fraction * self.weight * (1 - ROUNDING),
             empty=TINY * self.weight,
             tie=TIE * max(squares, ROUNDING * raw),
+            noise=squares / self.rows if rules.category_smoothing else 0.0,
         )
 
     @property
@@ -307,7 +309,8 @@ class Growth:
             drawn = np.sort(self._random.choice(every, size, replace=False))
             self._features = drawn.astype(np.int32)
             categorical = [self._categorical[j] for j in drawn]
-            self._cuts = Cuts(self.layout.subset(self._features), categorical)
+            smoothing = self.rules.category_smoothing
+            self._cuts = Cuts(self.layout.subset(self._features), categorical, smoothing)
 
     # Which candidates still compete
 

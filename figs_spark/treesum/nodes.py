@@ -30,7 +30,8 @@ class Feature:
     "timestamp" or "timestamp_ntz", which are split as numbers. It needs to be given only for these
     and for text without categories. A fitted model has the categories that some split lists.
     `others` is how many values were too rare in training, or beyond the most frequent, to be
-    categories of their own.
+    categories of their own. Categories that are `ordered` are split at a place in their order: the
+    split lists all from there on.
     """
 
     __module__ = "figs_spark"
@@ -40,6 +41,7 @@ class Feature:
     labels: tuple[str, ...] | None = None  # names of the categories, if other than themselves
     kind: str = ""
     others: int = 0
+    ordered: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kind", self.kind or kind_of(self.categories))

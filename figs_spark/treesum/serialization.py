@@ -115,6 +115,8 @@ def _feature_to_dict(feature: Feature) -> dict[str, Any]:
         data["kind"] = feature.kind
     if feature.others:
         data["others"] = feature.others
+    if feature.ordered:
+        data["ordered"] = True
     return data
 
 
@@ -125,7 +127,7 @@ def _features(entry: Entry) -> tuple[Feature, ...]:
 
 
 def _feature(entry: Entry) -> Feature:
-    fields = entry.fields(["name"], ["categories", "labels", "kind", "others"])
+    fields = entry.fields(["name"], ["categories", "labels", "kind", "others", "ordered"])
     categories, labels = None, None
     if "categories" in fields:
         categories = _categories(fields["categories"])
@@ -141,7 +143,10 @@ def _feature(entry: Entry) -> Feature:
     others = fields["others"].integer(1, 2**63 - 1) if "others" in fields else 0
     if others and kind_of(categories) in (NUMBER, BOOLEAN):
         fields["others"].refuse("no such entry for numbers and booleans")
-    return Feature(fields["name"].text(), categories, labels, kind, others)
+    ordered = "ordered" in fields and fields["ordered"].boolean()
+    if ordered and (kind or kind_of(categories)) != TEXT:
+        fields["ordered"].refuse("no such entry for anything but text")
+    return Feature(fields["name"].text(), categories, labels, kind, others, ordered)
 
 
 def _category_to_json(category: Category) -> Any:

@@ -157,6 +157,9 @@ def _membership(feature: Feature, split: Split, left: bool, shown: int | None) -
     listed, inside = split.categories or (), left == split.listed_left
     if _is_boolean(feature) and len(listed) == 1:
         return "is true" if listed[0] == inside else "is false"
+    if feature.ordered and feature.categories is not None:
+        first = min(listed, key=feature.categories.index)
+        return f"{'>=' if inside else '<'} {_quoted(feature.label(first))}"
     labels = [_quoted(feature.label(category)) for category in listed]
     if shown is not None and len(labels) > shown:
         labels[shown:] = [f"... {len(labels) - shown} more"]

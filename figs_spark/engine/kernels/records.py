@@ -84,6 +84,7 @@ class CutLimits(NamedTuple):
     min_weight: float
     empty: float  # a side with no more weight than this counts as empty
     tie: float
+    noise: float = 0.0  # what a row without any effect adds to the gain of a set that is free
 
 
 class EnsembleArrays(NamedTuple):

@@ -56,6 +56,7 @@ class Growing(Deriving, Persistent, Estimator[Any]):
             min_impurity_decrease=get("minImpurityDecrease"),
             features_per_step=features_per_step(strategy, features, self._auto_subset),
             seed=get("seed"),
+            category_smoothing=get("categorySmoothing"),
         )
         return Plan(rules, get("mode"), get("maxBins"), get("workDir"))
 

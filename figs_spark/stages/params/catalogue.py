@@ -11,6 +11,7 @@ from figs_spark.stages.params.values import (
     integer,
     number,
     numbers,
+    orders,
     subset_strategy,
     text,
     texts,
@@ -32,6 +33,14 @@ CATEGORICAL_COLS = Declared(
     texts,
     "numeric features to split as sets of categories; string and boolean features always are",
     accepts=TEXTS,
+)
+ORDERED_COLS = Declared(
+    "orderedCols",
+    None,
+    orders,
+    "{column: [lowest, ..., highest]}: text that is split in this order, as numbers are; bands "
+    "such as '[70-80)' or '65+' have their order without it; []: a set after all",
+    accepts="Mapping[str, Sequence[str]]",
 )
 DERIVED_COLS = Declared(
     "derivedCols",
@@ -101,6 +110,13 @@ MIN_CATEGORY_COUNT = Declared(
     integer(1),
     "text and codes: values that fewer rows have are not named but count as 'other'; 1: name all",
 )
+CATEGORY_SMOOTHING = Declared(
+    "categorySmoothing",
+    20.0,
+    number(0),
+    "text and codes: rows by which the mean of a category is drawn to that of its leaf; a set of "
+    "many categories then also needs more gain to win; 0: neither",
+)
 MIN_INSTANCES = Declared("minInstancesPerNode", 1, integer(1), "smallest number of rows in a leaf")
 MIN_WEIGHT = Declared(
     "minWeightFractionPerNode",
@@ -155,7 +171,7 @@ ID_COL = Declared(
     "column that identifies a row: the samples are drawn by it; not set: by the content of the row",
 )
 
-INPUTS = (FEATURES_COL, FEATURES_COLS, CATEGORICAL_COLS, DERIVED_COLS)
+INPUTS = (FEATURES_COL, FEATURES_COLS, CATEGORICAL_COLS, ORDERED_COLS, DERIVED_COLS)
 OUTCOME = (LABEL_COL, WEIGHT_COL)
 PREDICTIONS = (PREDICTION_COL, LEAF_COL, CONTRIBUTIONS_COL)
 CLASSES = (CLASS_WEIGHT, PROBABILITY_COL, RAW_PREDICTION_COL, THRESHOLD, THRESHOLDS)
@@ -165,6 +181,7 @@ GROWING = (
     MAX_DEPTH,
     MAX_BINS,
     MIN_CATEGORY_COUNT,
+    CATEGORY_SMOOTHING,
     MIN_INSTANCES,
     MIN_WEIGHT,
     MIN_DECREASE,

@@ -36,6 +36,16 @@ def expressions(value: Any) -> dict[str, str]:
     return dict(value)
 
 
+def orders(value: Any) -> dict[str, list[str]]:
+    """Lists of texts by column, each from the lowest to the highest."""
+    if not isinstance(value, Mapping):
+        raise TypeError(f"a dict of lists by column is needed, got {value!r}")
+    for name, order in value.items():
+        if len(set(texts(order))) < len(order):
+            raise ValueError(f"the order of '{name}' has a value twice")
+    return {str(name): texts(order) for name, order in value.items()}
+
+
 def boolean(value: Any) -> bool:
     if not isinstance(value, bool):
         raise TypeError(f"True or False is needed, got {value!r}")
