@@ -116,9 +116,9 @@ class _HasCategorySmoothing:
     categorySmoothing: Param[float]
 
     def setCategorySmoothing(self, value: float) -> Self:
-        """Set `categorySmoothing`: text and codes: rows by which the mean of a category is drawn
-        to that of its leaf; a set of many categories then also needs more gain to win; 0:
-        neither."""
+        """Set `categorySmoothing`: text and codes with more than 16 categories: rows by which
+        the mean of a category is drawn to that of its leaf; a set of so many then also needs
+        more gain to win; 0: neither."""
 
     def getCategorySmoothing(self) -> float:
         """The value of `categorySmoothing`, or its default."""

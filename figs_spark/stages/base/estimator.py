@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame
 from tqdm.auto import tqdm
 
 from figs_spark.dataframes.compat import check_frame
+from figs_spark.dataframes.workers import modules_on_workers
 from figs_spark.engine.grower import GrowthRules
 from figs_spark.engine.training import Plan
 from figs_spark.stages.base.checks import Checked, check
@@ -35,7 +36,8 @@ class Growing(Deriving, Persistent, Estimator[Any]):
     def fit(self, dataset: Any, params: Any = None) -> Any:
         """A model fitted to a Spark DataFrame; `params` are as in Spark ML."""
         check_frame(dataset)
-        return super().fit(dataset, params)
+        with modules_on_workers():
+            return super().fit(dataset, params)
 
     def _check_rows(self, dataset: DataFrame) -> Checked:
         """What `fit` checks before it grows anything."""

@@ -114,8 +114,8 @@ CATEGORY_SMOOTHING = Declared(
     "categorySmoothing",
     20.0,
     number(0),
-    "text and codes: rows by which the mean of a category is drawn to that of its leaf; a set of "
-    "many categories then also needs more gain to win; 0: neither",
+    "text and codes with more than 16 categories: rows by which the mean of a category is drawn to "
+    "that of its leaf; a set of so many then also needs more gain to win; 0: neither",
 )
 MIN_INSTANCES = Declared("minInstancesPerNode", 1, integer(1), "smallest number of rows in a leaf")
 MIN_WEIGHT = Declared(
