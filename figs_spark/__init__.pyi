@@ -142,6 +142,17 @@ class _HasCategoricalCols:
     def getCategoricalCols(self) -> list[str] | None:
         """The value of `categoricalCols`, or its default."""
 
+class _HasCategorySmoothing:
+    categorySmoothing: Param[float]
+
+    def setCategorySmoothing(self, value: float) -> Self:
+        """Set `categorySmoothing`: text and codes with more than 16 categories: rows by which
+        the mean of a category is drawn to that of its leaf; a set of so many then also needs
+        more gain to win; 0: neither."""
+
+    def getCategorySmoothing(self) -> float:
+        """The value of `categorySmoothing`, or its default."""
+
 class _HasClassWeight:
     classWeight: Param[str | dict[int, float]]
 
@@ -162,6 +173,16 @@ class _HasContributionsCol:
 
     def getContributionsCol(self) -> str:
         """The value of `contributionsCol`, or its default."""
+
+class _HasDerivedCols:
+    derivedCols: Param[dict[str, str] | None]
+
+    def setDerivedCols(self, value: Mapping[str, str] | None) -> Self:
+        """Set `derivedCols`: {column: SQL expression}: columns to derive from others before
+        training and before scoring; a column that the DataFrame has already is not derived."""
+
+    def getDerivedCols(self) -> dict[str, str] | None:
+        """The value of `derivedCols`, or its default."""
 
 class _HasFeatureCosts:
     featureCosts: Param[dict[str, Any] | None]
@@ -244,7 +265,8 @@ class _HasLabelCol:
     labelCol: Param[str]
 
     def setLabelCol(self, value: str) -> Self:
-        """Set `labelCol`: column with the outcome."""
+        """Set `labelCol`: column with the outcome; classes may be 0, 1, 2, ..., booleans or
+        text."""
 
     def getLabelCol(self) -> str:
         """The value of `labelCol`, or its default."""
@@ -499,6 +521,17 @@ class _HasOobScore:
     def getOobScore(self) -> bool:
         """The value of `oobScore`, or its default."""
 
+class _HasOrderedCols:
+    orderedCols: Param[dict[str, list[str]] | None]
+
+    def setOrderedCols(self, value: Mapping[str, Sequence[str]] | None) -> Self:
+        """Set `orderedCols`: {column: [lowest, ..., highest]}: text that is split in this order,
+        as numbers are; bands such as '[70-80)' or '65+' have their order without it; []: a set
+        after all."""
+
+    def getOrderedCols(self) -> dict[str, list[str]] | None:
+        """The value of `orderedCols`, or its default."""
+
 class _HasPredictionCol:
     predictionCol: Param[str]
 
@@ -667,41 +700,43 @@ class _HasWorkDir:
         """The value of `workDir`, or its default."""
 
 class _BaggedFIGSClassificationParams(
-    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
-    _HasPredictionCol, _HasLoss, _HasClassWeight, _HasProbabilityCol, _HasRawPredictionCol,
-    _HasThreshold, _HasThresholds, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins,
-    _HasMinCategoryCount, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone, _HasForbidden, _HasRequired,
-    _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty, _HasMaxFeatures,
-    _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose,
-    _HasNumEstimators, _HasSubsamplingRate, _HasBootstrap, _HasIdCol
+    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasDerivedCols,
+    _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLoss, _HasClassWeight, _HasProbabilityCol,
+    _HasRawPredictionCol, _HasThreshold, _HasThresholds, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth,
+    _HasMaxBins, _HasMinCategoryCount, _HasCategorySmoothing, _HasMinInstancesPerNode,
+    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone,
+    _HasForbidden, _HasRequired, _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty,
+    _HasMaxFeatures, _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir,
+    _HasVerbose, _HasNumEstimators, _HasSubsamplingRate, _HasBootstrap, _HasIdCol
 ): ...
 
 class _BaggedFIGSRegressionParams(
-    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
-    _HasPredictionCol, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
-    _HasMinInstancesPerNode, _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam,
-    _HasRefit, _HasMonotone, _HasForbidden, _HasRequired, _HasInteractionGroups, _HasFeatureCosts,
-    _HasNewFeaturePenalty, _HasMaxFeatures, _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed,
-    _HasMode, _HasWorkDir, _HasVerbose, _HasNumEstimators, _HasSubsamplingRate, _HasBootstrap,
-    _HasIdCol
+    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasDerivedCols,
+    _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth,
+    _HasMaxBins, _HasMinCategoryCount, _HasCategorySmoothing, _HasMinInstancesPerNode,
+    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone,
+    _HasForbidden, _HasRequired, _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty,
+    _HasMaxFeatures, _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir,
+    _HasVerbose, _HasNumEstimators, _HasSubsamplingRate, _HasBootstrap, _HasIdCol
 ): ...
 
 class _FIGSClassificationParams(
-    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
-    _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasLoss, _HasClassWeight,
-    _HasProbabilityCol, _HasRawPredictionCol, _HasThreshold, _HasThresholds, _HasMaxSplits,
-    _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode,
-    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone,
-    _HasForbidden, _HasRequired, _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty,
-    _HasMaxFeatures, _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasValidationIndicatorCol,
-    _HasSeed, _HasMode, _HasWorkDir, _HasVerbose
+    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasDerivedCols,
+    _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasLoss,
+    _HasClassWeight, _HasProbabilityCol, _HasRawPredictionCol, _HasThreshold, _HasThresholds,
+    _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
+    _HasCategorySmoothing, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
+    _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone, _HasForbidden, _HasRequired,
+    _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty, _HasMaxFeatures,
+    _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasValidationIndicatorCol, _HasSeed, _HasMode,
+    _HasWorkDir, _HasVerbose
 ): ...
 
 class _FIGSRegressionParams(
-    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
-    _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth,
-    _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
+    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasDerivedCols,
+    _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLeafCol, _HasContributionsCol,
+    _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
+    _HasCategorySmoothing, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
     _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone, _HasForbidden, _HasRequired,
     _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty, _HasMaxFeatures,
     _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasValidationIndicatorCol, _HasSeed, _HasMode,
@@ -709,22 +744,24 @@ class _FIGSRegressionParams(
 ): ...
 
 class _GFIGSClassificationParams(
-    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
-    _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasLoss, _HasClassWeight,
-    _HasProbabilityCol, _HasRawPredictionCol, _HasThreshold, _HasThresholds, _HasMaxSplits,
-    _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode,
-    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone,
-    _HasForbidden, _HasRequired, _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty,
-    _HasMaxFeatures, _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir,
-    _HasVerbose, _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup, _HasUnseenGroup,
-    _HasMembershipFeaturesCols, _HasMembershipExcludeCols, _HasMembershipFolds,
-    _HasMembershipFoldCol, _HasMembershipProbabilityCol
+    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasDerivedCols,
+    _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasLoss,
+    _HasClassWeight, _HasProbabilityCol, _HasRawPredictionCol, _HasThreshold, _HasThresholds,
+    _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
+    _HasCategorySmoothing, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
+    _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone, _HasForbidden, _HasRequired,
+    _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty, _HasMaxFeatures,
+    _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose,
+    _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup, _HasUnseenGroup, _HasMembershipFeaturesCols,
+    _HasMembershipExcludeCols, _HasMembershipFolds, _HasMembershipFoldCol,
+    _HasMembershipProbabilityCol
 ): ...
 
 class _GFIGSRegressionParams(
-    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
-    _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth,
-    _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
+    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasDerivedCols,
+    _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLeafCol, _HasContributionsCol,
+    _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
+    _HasCategorySmoothing, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
     _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone, _HasForbidden, _HasRequired,
     _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty, _HasMaxFeatures,
     _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose,
@@ -750,13 +787,15 @@ class BaggedFIGSClassifier(
 
     def __init__(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
-        categoricalCols: Sequence[str] | None = None, labelCol: str = "label",
+        categoricalCols: Sequence[str] | None = None,
+        orderedCols: Mapping[str, Sequence[str]] | None = None,
+        derivedCols: Mapping[str, str] | None = None, labelCol: str = "label",
         weightCol: str | None = None, predictionCol: str = "prediction", loss: str = "squared",
         classWeight: str | Mapping[int, float] = "none", probabilityCol: str = "probability",
         rawPredictionCol: str = "rawPrediction", threshold: float = 0.5,
         thresholds: Sequence[float] | None = None, maxSplits: int | None = 10,
         maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
-        minCategoryCount: int = 10, minInstancesPerNode: int = 1,
+        minCategoryCount: int = 10, categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
         regParam: float | str = 0.0, refit: str = "none", monotone: Mapping[str, int] | None = None,
         forbidden: Sequence[str] | None = None, required: Sequence[str] | None = None,
@@ -787,10 +826,12 @@ class BaggedFIGSRegressor(
 
     def __init__(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
-        categoricalCols: Sequence[str] | None = None, labelCol: str = "label",
+        categoricalCols: Sequence[str] | None = None,
+        orderedCols: Mapping[str, Sequence[str]] | None = None,
+        derivedCols: Mapping[str, str] | None = None, labelCol: str = "label",
         weightCol: str | None = None, predictionCol: str = "prediction", maxSplits: int | None = 10,
         maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
-        minCategoryCount: int = 10, minInstancesPerNode: int = 1,
+        minCategoryCount: int = 10, categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
         regParam: float | str = 0.0, refit: str = "none", monotone: Mapping[str, int] | None = None,
         forbidden: Sequence[str] | None = None, required: Sequence[str] | None = None,
@@ -821,14 +862,16 @@ class FIGSClassifier(
 
     def __init__(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
-        categoricalCols: Sequence[str] | None = None, labelCol: str = "label",
+        categoricalCols: Sequence[str] | None = None,
+        orderedCols: Mapping[str, Sequence[str]] | None = None,
+        derivedCols: Mapping[str, str] | None = None, labelCol: str = "label",
         weightCol: str | None = None, predictionCol: str = "prediction", leafCol: str = "",
         contributionsCol: str = "", loss: str = "squared",
         classWeight: str | Mapping[int, float] = "none", probabilityCol: str = "probability",
         rawPredictionCol: str = "rawPrediction", threshold: float = 0.5,
         thresholds: Sequence[float] | None = None, maxSplits: int | None = 12,
         maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
-        minCategoryCount: int = 10, minInstancesPerNode: int = 1,
+        minCategoryCount: int = 10, categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
         regParam: float | str = 0.0, refit: str = "none", monotone: Mapping[str, int] | None = None,
         forbidden: Sequence[str] | None = None, required: Sequence[str] | None = None,
@@ -858,14 +901,16 @@ class FIGSRegressor(
 
     def __init__(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
-        categoricalCols: Sequence[str] | None = None, labelCol: str = "label",
+        categoricalCols: Sequence[str] | None = None,
+        orderedCols: Mapping[str, Sequence[str]] | None = None,
+        derivedCols: Mapping[str, str] | None = None, labelCol: str = "label",
         weightCol: str | None = None, predictionCol: str = "prediction", leafCol: str = "",
         contributionsCol: str = "", maxSplits: int | None = 12, maxTrees: int | None = None,
         maxDepth: int | None = None, maxBins: int = 255, minCategoryCount: int = 10,
-        minInstancesPerNode: int = 1, minWeightFractionPerNode: float = 0.0,
-        minImpurityDecrease: float = 0.0, regParam: float | str = 0.0, refit: str = "none",
-        monotone: Mapping[str, int] | None = None, forbidden: Sequence[str] | None = None,
-        required: Sequence[str] | None = None,
+        categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
+        minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
+        regParam: float | str = 0.0, refit: str = "none", monotone: Mapping[str, int] | None = None,
+        forbidden: Sequence[str] | None = None, required: Sequence[str] | None = None,
         interactionGroups: Sequence[Sequence[str]] | None = None,
         featureCosts: Mapping[str, float] | None = None, newFeaturePenalty: float = 0.0,
         maxFeatures: int | None = None,
@@ -891,14 +936,16 @@ class GFIGSClassifier(
 
     def __init__(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
-        categoricalCols: Sequence[str] | None = None, labelCol: str = "label",
+        categoricalCols: Sequence[str] | None = None,
+        orderedCols: Mapping[str, Sequence[str]] | None = None,
+        derivedCols: Mapping[str, str] | None = None, labelCol: str = "label",
         weightCol: str | None = None, predictionCol: str = "prediction", leafCol: str = "",
         contributionsCol: str = "", loss: str = "squared",
         classWeight: str | Mapping[int, float] = "none", probabilityCol: str = "probability",
         rawPredictionCol: str = "rawPrediction", threshold: float = 0.5,
         thresholds: Sequence[float] | None = None, maxSplits: int | None = 12,
         maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
-        minCategoryCount: int = 10, minInstancesPerNode: int = 1,
+        minCategoryCount: int = 10, categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
         regParam: float | str = 0.0, refit: str = "none", monotone: Mapping[str, int] | None = None,
         forbidden: Sequence[str] | None = None, required: Sequence[str] | None = None,
@@ -932,14 +979,16 @@ class GFIGSRegressor(
 
     def __init__(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
-        categoricalCols: Sequence[str] | None = None, labelCol: str = "label",
+        categoricalCols: Sequence[str] | None = None,
+        orderedCols: Mapping[str, Sequence[str]] | None = None,
+        derivedCols: Mapping[str, str] | None = None, labelCol: str = "label",
         weightCol: str | None = None, predictionCol: str = "prediction", leafCol: str = "",
         contributionsCol: str = "", maxSplits: int | None = 12, maxTrees: int | None = None,
         maxDepth: int | None = None, maxBins: int = 255, minCategoryCount: int = 10,
-        minInstancesPerNode: int = 1, minWeightFractionPerNode: float = 0.0,
-        minImpurityDecrease: float = 0.0, regParam: float | str = 0.0, refit: str = "none",
-        monotone: Mapping[str, int] | None = None, forbidden: Sequence[str] | None = None,
-        required: Sequence[str] | None = None,
+        categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
+        minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
+        regParam: float | str = 0.0, refit: str = "none", monotone: Mapping[str, int] | None = None,
+        forbidden: Sequence[str] | None = None, required: Sequence[str] | None = None,
         interactionGroups: Sequence[Sequence[str]] | None = None,
         featureCosts: Mapping[str, float] | None = None, newFeaturePenalty: float = 0.0,
         maxFeatures: int | None = None,

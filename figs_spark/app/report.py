@@ -17,7 +17,7 @@ from figs_spark.app.config import Settings, key
 from figs_spark.app.errors import OUTPUT_EXISTS, UNFIT_INPUT, WRONG_USAGE
 from figs_spark.app.outputs import local_path
 from figs_spark.app.saved_models import check_columns, load_division, load_model, read_text
-from figs_spark.app.sources import Input, exists, filtered, need_columns, read, require
+from figs_spark.app.sources import Input, exists, need_columns, prepared, read, require
 from figs_spark.clinical.measures import SENSITIVITIES
 from figs_spark.exports.files import check_absent
 from figs_spark.treesum.small_cells import STRICT
@@ -109,7 +109,7 @@ def _rows(
     if job.input:
         rows = read(spark, settings)
     else:
-        rows = filtered(datasets.trauma_registry(spark, job.rows or 1, with_risk=True), settings)
+        rows = prepared(datasets.trauma_registry(spark, job.rows or 1, with_risk=True), settings)
     training = None
     if job.part != "all":
         division = load_division(spark, settings)

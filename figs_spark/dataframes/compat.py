@@ -24,6 +24,17 @@ NOT_SET = "-2147483647"  # a number that nobody sets; Spark wants one
 log = logging.getLogger("figs_spark")
 
 
+def check_frame(dataset: Any) -> None:
+    """TypeError unless this is a Spark DataFrame, of classic Spark or of Connect."""
+    if hasattr(dataset, "sparkSession") and hasattr(dataset, "schema"):
+        return
+    kind = f"{type(dataset).__module__.partition('.')[0]} {type(dataset).__name__}"
+    raise TypeError(
+        f"A Spark DataFrame is needed, got a {kind}. Make one of it first: "
+        f"spark.createDataFrame(data)."
+    )
+
+
 def to_arrow(frame: DataFrame) -> pa.Table:
     """Collect as Arrow. PySpark 3.5 has no `toArrow`: there rows are collected one by one."""
     if hasattr(frame, "toArrow"):

@@ -199,6 +199,7 @@ class GroupedModel(Calibrating):
 
     def _transform(self, dataset: DataFrame) -> DataFrame:
         self._check_fitted()
+        dataset = self._with_derived(dataset)
         check_group_column(dataset, self.getOrDefault("groupCol"), self.groups[0])
         if self.getOrDefault("unseenGroup") == MIXTURE:
             dataset = self._with_shares(dataset)
