@@ -136,7 +136,8 @@ class Cuts:
         self, gains: Floats, histogram: Floats, limits: CutLimits, bargain: Bargain | None
     ) -> Cut | None:
         """The first of the cuts that gain most, once sets have paid their price."""
-        paid = np.repeat(self.prices(histogram[None], limits)[0], 2 * np.diff(self.layout.offsets))
+        cuts = 2 * np.diff(self.layout.offsets.astype(np.int64))
+        paid = np.repeat(self.prices(histogram[None], limits)[0], cuts)
         gains = own = gains - paid
         if bargain is not None:
             gains, own = bargain.apply(gains, histogram, self.layout)
