@@ -15,7 +15,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 OLDEST = 17
@@ -68,7 +68,7 @@ def home_of(java: Path) -> Path | None:
     return Path(settings["java.home"])
 
 
-def install_package(packages: dict[str, tuple[str, ...]] = PACKAGES) -> bool:
+def install_package(packages: Mapping[str, tuple[str, ...]] = PACKAGES) -> bool:
     """By the package manager that is here: the first of these packages that it has."""
     manager = package_manager()
     become_root = root_prefix()

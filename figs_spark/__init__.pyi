@@ -112,6 +112,16 @@ class _HasBootstrap:
     def getBootstrap(self) -> bool:
         """The value of `bootstrap`, or its default."""
 
+class _HasCalibrate:
+    calibrate: Param[bool]
+
+    def setCalibrate(self, value: bool) -> Self:
+        """Set `calibrate`: with classWeight: fit all leaf values on rows without their class
+        weights, so that probabilities are the rates of the data."""
+
+    def getCalibrate(self) -> bool:
+        """The value of `calibrate`, or its default."""
+
 class _HasCategoricalCols:
     categoricalCols: Param[list[str] | None]
 
@@ -208,6 +218,16 @@ class _HasLeafCol:
 
     def getLeafCol(self) -> str:
         """The value of `leafCol`, or its default."""
+
+class _HasLoss:
+    loss: Param[str]
+
+    def setLoss(self, value: str) -> Self:
+        """Set `loss`: what splits lower: 'squared', the squared error; 'logistic', two classes:
+        the logistic loss, with a ridge of 30 unless regParam is set, and then a logistic refit."""
+
+    def getLoss(self) -> str:
+        """The value of `loss`, or its default."""
 
 class _HasMaxBins:
     maxBins: Param[int]
@@ -438,6 +458,28 @@ class _HasRawPredictionCol:
     def getRawPredictionCol(self) -> str:
         """The value of `rawPredictionCol`, or its default."""
 
+class _HasRefit:
+    refit: Param[str]
+
+    def setRefit(self, value: str) -> Self:
+        """Set `refit`: how all leaf values are fitted together once the splits are made: 'none',
+        as they grew; 'linear', by least squares; 'logistic', two classes: the sum becomes log
+        odds."""
+
+    def getRefit(self) -> str:
+        """The value of `refit`, or its default."""
+
+class _HasRegParam:
+    regParam: Param[float | str]
+
+    def setRegParam(self, value: float | str) -> Self:
+        """Set `regParam`: 0: FIGS as in the paper; above 0: all leaf values are fitted together
+        after every split, with this ridge (in units of row weights), and splits are chosen by
+        what that gains; 'auto': the ridge is estimated from the data."""
+
+    def getRegParam(self) -> float | str:
+        """The value of `regParam`, or its default."""
+
 class _HasScoreCol:
     scoreCol: Param[str]
 
@@ -548,55 +590,57 @@ class _HasWorkDir:
 
 class _BaggedFIGSClassificationParams(
     _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
-    _HasPredictionCol, _HasClassWeight, _HasProbabilityCol, _HasRawPredictionCol, _HasThreshold,
-    _HasThresholds, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
-    _HasMinInstancesPerNode, _HasMinWeightFractionPerNode, _HasMinImpurityDecrease,
-    _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose, _HasNumEstimators,
-    _HasSubsamplingRate, _HasBootstrap, _HasIdCol
+    _HasPredictionCol, _HasLoss, _HasClassWeight, _HasProbabilityCol, _HasRawPredictionCol,
+    _HasThreshold, _HasThresholds, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins,
+    _HasMinCategoryCount, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
+    _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasFeatureSubsetStrategy, _HasSeed, _HasMode,
+    _HasWorkDir, _HasVerbose, _HasNumEstimators, _HasSubsamplingRate, _HasBootstrap, _HasIdCol
 ): ...
 
 class _BaggedFIGSRegressionParams(
     _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
     _HasPredictionCol, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
-    _HasMinInstancesPerNode, _HasMinWeightFractionPerNode, _HasMinImpurityDecrease,
-    _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose, _HasNumEstimators,
-    _HasSubsamplingRate, _HasBootstrap, _HasIdCol
+    _HasMinInstancesPerNode, _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam,
+    _HasRefit, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose,
+    _HasNumEstimators, _HasSubsamplingRate, _HasBootstrap, _HasIdCol
 ): ...
 
 class _FIGSClassificationParams(
     _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
-    _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasClassWeight, _HasProbabilityCol,
-    _HasRawPredictionCol, _HasThreshold, _HasThresholds, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth,
-    _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasFeatureSubsetStrategy, _HasValidationIndicatorCol, _HasSeed,
-    _HasMode, _HasWorkDir, _HasVerbose
+    _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasLoss, _HasClassWeight,
+    _HasProbabilityCol, _HasRawPredictionCol, _HasThreshold, _HasThresholds, _HasMaxSplits,
+    _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode,
+    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam, _HasRefit,
+    _HasFeatureSubsetStrategy, _HasValidationIndicatorCol, _HasSeed, _HasMode, _HasWorkDir,
+    _HasVerbose
 ): ...
 
 class _FIGSRegressionParams(
     _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
     _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth,
     _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasFeatureSubsetStrategy, _HasValidationIndicatorCol, _HasSeed,
-    _HasMode, _HasWorkDir, _HasVerbose
+    _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasFeatureSubsetStrategy,
+    _HasValidationIndicatorCol, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose
 ): ...
 
 class _GFIGSClassificationParams(
     _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
-    _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasClassWeight, _HasProbabilityCol,
-    _HasRawPredictionCol, _HasThreshold, _HasThresholds, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth,
-    _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir,
-    _HasVerbose, _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup, _HasUnseenGroup,
-    _HasMembershipFeaturesCols, _HasMembershipExcludeCols, _HasMembershipFolds,
-    _HasMembershipFoldCol, _HasMembershipProbabilityCol
+    _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasLoss, _HasClassWeight,
+    _HasProbabilityCol, _HasRawPredictionCol, _HasThreshold, _HasThresholds, _HasMaxSplits,
+    _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode,
+    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam, _HasRefit,
+    _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose, _HasGroupCol,
+    _HasWeighting, _HasMaxSplitsByGroup, _HasUnseenGroup, _HasMembershipFeaturesCols,
+    _HasMembershipExcludeCols, _HasMembershipFolds, _HasMembershipFoldCol,
+    _HasMembershipProbabilityCol
 ): ...
 
 class _GFIGSRegressionParams(
     _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
     _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth,
     _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir,
-    _HasVerbose, _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup, _HasUnseenGroup,
+    _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasFeatureSubsetStrategy, _HasSeed, _HasMode,
+    _HasWorkDir, _HasVerbose, _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup, _HasUnseenGroup,
     _HasMembershipFeaturesCols, _HasMembershipExcludeCols, _HasMembershipFolds,
     _HasMembershipFoldCol, _HasMembershipProbabilityCol
 ): ...
@@ -612,24 +656,25 @@ class BaggedFIGSClassificationModel(
     """A fitted Bagging-FIGS for classes: probabilities are the means of those of the members."""
 
 class BaggedFIGSClassifier(
-    _BaggedFIGSClassificationParams, _HasOobScore, _Loaded, _BaggedFIGSClassifier
+    _BaggedFIGSClassificationParams, _HasCalibrate, _HasOobScore, _Loaded, _BaggedFIGSClassifier
 ):
     """Bagging-FIGS for two or more classes, labelled 0, 1, 2, ..."""
 
     def __init__(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
         categoricalCols: Sequence[str] | None = None, labelCol: str = "label",
-        weightCol: str | None = None, predictionCol: str = "prediction",
+        weightCol: str | None = None, predictionCol: str = "prediction", loss: str = "squared",
         classWeight: str | Mapping[int, float] = "none", probabilityCol: str = "probability",
         rawPredictionCol: str = "rawPrediction", threshold: float = 0.5,
         thresholds: Sequence[float] | None = None, maxSplits: int | None = 10,
         maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
         minCategoryCount: int = 10, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
+        regParam: float | str = 0.0, refit: str = "none",
         featureSubsetStrategy: str | float = "auto", seed: int = 0, mode: str = "auto",
         workDir: str | None = None, verbose: bool = False, numEstimators: int = 100,
         subsamplingRate: float = 1.0, bootstrap: bool = True, idCol: str | None = None,
-        oobScore: bool = False
+        calibrate: bool = False, oobScore: bool = False
     ) -> None: ...
 
     @overload
@@ -654,6 +699,7 @@ class BaggedFIGSRegressor(
         maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
         minCategoryCount: int = 10, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
+        regParam: float | str = 0.0, refit: str = "none",
         featureSubsetStrategy: str | float = "auto", seed: int = 0, mode: str = "auto",
         workDir: str | None = None, verbose: bool = False, numEstimators: int = 100,
         subsamplingRate: float = 1.0, bootstrap: bool = True, idCol: str | None = None,
@@ -671,7 +717,7 @@ class FIGSClassificationModel(
     """A fitted FIGS for classes."""
 
 class FIGSClassifier(
-    _FIGSClassificationParams, _Loaded, _FIGSClassifier
+    _FIGSClassificationParams, _HasCalibrate, _Loaded, _FIGSClassifier
 ):
     """Fast Interpretable Greedy-Tree Sums for two or more classes, labelled 0, 1, 2, ..."""
 
@@ -679,14 +725,17 @@ class FIGSClassifier(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
         categoricalCols: Sequence[str] | None = None, labelCol: str = "label",
         weightCol: str | None = None, predictionCol: str = "prediction", leafCol: str = "",
-        contributionsCol: str = "", classWeight: str | Mapping[int, float] = "none",
-        probabilityCol: str = "probability", rawPredictionCol: str = "rawPrediction",
-        threshold: float = 0.5, thresholds: Sequence[float] | None = None,
-        maxSplits: int | None = 12, maxTrees: int | None = None, maxDepth: int | None = None,
-        maxBins: int = 255, minCategoryCount: int = 10, minInstancesPerNode: int = 1,
+        contributionsCol: str = "", loss: str = "squared",
+        classWeight: str | Mapping[int, float] = "none", probabilityCol: str = "probability",
+        rawPredictionCol: str = "rawPrediction", threshold: float = 0.5,
+        thresholds: Sequence[float] | None = None, maxSplits: int | None = 12,
+        maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
+        minCategoryCount: int = 10, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
+        regParam: float | str = 0.0, refit: str = "none",
         featureSubsetStrategy: str | float = "all", validationIndicatorCol: str | None = None,
-        seed: int = 0, mode: str = "auto", workDir: str | None = None, verbose: bool = False
+        seed: int = 0, mode: str = "auto", workDir: str | None = None, verbose: bool = False,
+        calibrate: bool = False
     ) -> None: ...
 
     @overload
@@ -711,9 +760,9 @@ class FIGSRegressor(
         contributionsCol: str = "", maxSplits: int | None = 12, maxTrees: int | None = None,
         maxDepth: int | None = None, maxBins: int = 255, minCategoryCount: int = 10,
         minInstancesPerNode: int = 1, minWeightFractionPerNode: float = 0.0,
-        minImpurityDecrease: float = 0.0, featureSubsetStrategy: str | float = "all",
-        validationIndicatorCol: str | None = None, seed: int = 0, mode: str = "auto",
-        workDir: str | None = None, verbose: bool = False
+        minImpurityDecrease: float = 0.0, regParam: float | str = 0.0, refit: str = "none",
+        featureSubsetStrategy: str | float = "all", validationIndicatorCol: str | None = None,
+        seed: int = 0, mode: str = "auto", workDir: str | None = None, verbose: bool = False
     ) -> None: ...
 
     @overload
@@ -727,7 +776,7 @@ class GFIGSClassificationModel(
     """A fitted G-FIGS for classes."""
 
 class GFIGSClassifier(
-    _GFIGSClassificationParams, _HasMembershipEstimator, _Loaded, _GFIGSClassifier
+    _GFIGSClassificationParams, _HasCalibrate, _HasMembershipEstimator, _Loaded, _GFIGSClassifier
 ):
     """G-FIGS for two or more classes, labelled 0, 1, 2, ..."""
 
@@ -735,19 +784,21 @@ class GFIGSClassifier(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
         categoricalCols: Sequence[str] | None = None, labelCol: str = "label",
         weightCol: str | None = None, predictionCol: str = "prediction", leafCol: str = "",
-        contributionsCol: str = "", classWeight: str | Mapping[int, float] = "none",
-        probabilityCol: str = "probability", rawPredictionCol: str = "rawPrediction",
-        threshold: float = 0.5, thresholds: Sequence[float] | None = None,
-        maxSplits: int | None = 12, maxTrees: int | None = None, maxDepth: int | None = None,
-        maxBins: int = 255, minCategoryCount: int = 10, minInstancesPerNode: int = 1,
+        contributionsCol: str = "", loss: str = "squared",
+        classWeight: str | Mapping[int, float] = "none", probabilityCol: str = "probability",
+        rawPredictionCol: str = "rawPrediction", threshold: float = 0.5,
+        thresholds: Sequence[float] | None = None, maxSplits: int | None = 12,
+        maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
+        minCategoryCount: int = 10, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
+        regParam: float | str = 0.0, refit: str = "none",
         featureSubsetStrategy: str | float = "all", seed: int = 0, mode: str = "auto",
         workDir: str | None = None, verbose: bool = False, groupCol: str = "group",
         weighting: str = "membership", maxSplitsByGroup: Mapping[Any, int] | None = None,
         unseenGroup: str = "error", membershipFeaturesCols: Sequence[str] | None = None,
         membershipExcludeCols: Sequence[str] | None = None, membershipFolds: int = 0,
         membershipFoldCol: str | None = None, membershipProbabilityCol: str | None = None,
-        membershipEstimator: Any = None
+        calibrate: bool = False, membershipEstimator: Any = None
     ) -> None: ...
 
     @overload
@@ -772,11 +823,11 @@ class GFIGSRegressor(
         contributionsCol: str = "", maxSplits: int | None = 12, maxTrees: int | None = None,
         maxDepth: int | None = None, maxBins: int = 255, minCategoryCount: int = 10,
         minInstancesPerNode: int = 1, minWeightFractionPerNode: float = 0.0,
-        minImpurityDecrease: float = 0.0, featureSubsetStrategy: str | float = "all", seed: int = 0,
-        mode: str = "auto", workDir: str | None = None, verbose: bool = False,
-        groupCol: str = "group", weighting: str = "membership",
-        maxSplitsByGroup: Mapping[Any, int] | None = None, unseenGroup: str = "error",
-        membershipFeaturesCols: Sequence[str] | None = None,
+        minImpurityDecrease: float = 0.0, regParam: float | str = 0.0, refit: str = "none",
+        featureSubsetStrategy: str | float = "all", seed: int = 0, mode: str = "auto",
+        workDir: str | None = None, verbose: bool = False, groupCol: str = "group",
+        weighting: str = "membership", maxSplitsByGroup: Mapping[Any, int] | None = None,
+        unseenGroup: str = "error", membershipFeaturesCols: Sequence[str] | None = None,
         membershipExcludeCols: Sequence[str] | None = None, membershipFolds: int = 0,
         membershipFoldCol: str | None = None, membershipProbabilityCol: str | None = None,
         membershipEstimator: Any = None

@@ -236,9 +236,7 @@ class Served:
         kind, contents = entry["class"], entry["contents"]
         sums, groups = _sums(kind, contents, source)
         first = sums[0][0]
-        classes, names = read_classes(
-            contents, first.outputs, kind.endswith("ClassificationModel"), source
-        )
+        classes, names = read_classes(contents, first, kind.endswith("ClassificationModel"), source)
         params = Entry(entry["params"], source, "params")
         columns, thresholds = params.inner("featuresCols"), params.inner("thresholds")
         threshold = params.inner("threshold").number() if classes else THRESHOLD
@@ -302,7 +300,7 @@ class Served:
 
     @property
     def outcome(self) -> Outcome:
-        return Outcome(self.classes)
+        return Outcome(self.classes, self.sums[0][0].link)
 
     def _values(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The features under the names that the trees know. A column that no split uses may be

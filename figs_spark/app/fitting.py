@@ -14,6 +14,7 @@ from figs_spark.app.errors import UNFIT_INPUT
 from figs_spark.app.estimators import estimator_class
 from figs_spark.app.metrics import BINARY, outcome
 from figs_spark.stages.figs import FIGSModel
+from figs_spark.stages.params.catalogue import CALIBRATE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,7 +83,10 @@ def fit(
     params = dict(values.model, labelCol=values.label, featuresCols=features)
     if values.weight:
         params["weightCol"] = values.weight
-    estimator = estimator_class(values.kind, task)(**params)
+    cls = estimator_class(values.kind, task)
+    if any(item.name == CALIBRATE.name for item in cls.declared):
+        params.setdefault(CALIBRATE.name, True)
+    estimator = cls(**params)
     chosen = values.size.choose
     if chosen in CROSS_VALIDATED:
         fitted = _cross_validated(estimator, parts[TRAIN], settings)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -43,6 +44,7 @@ SHIPPED_BYTES = 64 << 20  # packed rows that are sent to the tasks
 PARTIAL = "slice int, part int, sums binary"
 
 Work = Callable[[Iterator[Block]], Floats]  # some blocks -> a flat array; the arrays add up
+Gathering = Callable[[Iterator[Block]], Any]  # some blocks -> what the driver puts together
 
 
 class Backend(ABC):
@@ -54,6 +56,10 @@ class Backend(ABC):
     @abstractmethod
     def add_up(self, work: Work, size: int) -> Floats:
         """One pass: the sum of `work`, an array of `size` numbers, over all blocks."""
+
+    @abstractmethod
+    def gather(self, work: Gathering) -> list[Any]:
+        """One pass: what `work` returns for each part of the blocks, in the order of parts."""
 
     @abstractmethod
     def grow(self, growths: Sequence[Growth], progress: Progress) -> Sequence[Growth]:
@@ -110,6 +116,10 @@ class DriverBackend(Backend):
                 total += other
         return total
 
+    def gather(self, work: Gathering) -> list[Any]:
+        with ThreadPoolExecutor(len(self.parts)) as pool:
+            return list(pool.map(lambda part: work(iter(part)), self.parts))
+
     def grow(self, growths: Sequence[Growth], progress: Progress) -> Sequence[Growth]:
         if len(growths) == 1:
             grow(growths, self, progress)
@@ -140,11 +150,11 @@ class OneModel:
         return cls([each.compact() for each in rows] if small else rows)
 
     def accumulate(self, requests: Requests) -> list[Sums]:
-        ((_, request),) = requests
-        sums = Sums.zeros(request)
+        totals = [Sums.zeros(request) for _, request in requests]
         for rows in self.rows:
-            accumulate(rows, request, sums)
-        return [sums]
+            for (_, request), sums in zip(requests, totals, strict=True):
+                accumulate(rows, request, sums)
+        return totals
 
 
 def tasks_that_pay(growths: Sequence[Growth], backend: DriverBackend, spark: SparkSession) -> int:
@@ -207,6 +217,14 @@ class ClusterBackend(Backend):
             grow(growths[at : at + size], self, progress)
         return growths
 
+    def gather(self, work: Gathering) -> list[Any]:
+        run = partial(_gather_partition, work=work, target=self.weights.target)
+        frame = self.frame.mapInArrow(run, "part int, gathered binary")
+        with compat.arrow_batches(self.frame.sparkSession, self.batch):
+            received = compat.to_arrow(frame).to_pylist()
+        in_order = sorted(received, key=lambda record: record["part"])
+        return [pickle.loads(record["gathered"]) for record in in_order]
+
     def add_up(self, work: Work, size: int) -> Floats:
         merge = 8 * size * self.partitions > COLLECT_BYTES
         step = SLICE_BYTES // 8 if merge else size
@@ -237,6 +255,19 @@ def _add_partition(
     part = compat.partition_number()
     for at in range(0, len(flat), step):
         yield _slice(at // step, part, flat[at : at + step])
+
+
+def _gather_partition(
+    batches: Iterator[pa.RecordBatch], work: Gathering, target: Target
+) -> Iterator[pa.RecordBatch]:
+    compat.spare_garbage_collection()
+    blocks = records.from_records(batches, target)
+    first = next(blocks, None)
+    if first is None:
+        return
+    gathered = pickle.dumps(work(chain([first], blocks)))
+    arrays = [pa.array([compat.partition_number()], pa.int32()), pa.array([gathered], pa.binary())]
+    yield pa.RecordBatch.from_arrays(arrays, names=["part", "gathered"])
 
 
 def _merge_slices(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

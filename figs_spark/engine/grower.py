@@ -27,7 +27,6 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -42,9 +41,9 @@ from figs_spark.engine.candidates import (
 from figs_spark.engine.growing_trees import GrowingTrees
 from figs_spark.engine.histograms import Floats, Layout, Request, Sums
 from figs_spark.engine.kernels.records import CutLimits, Slots
-from figs_spark.engine.splits import TINY, BinSplit, Cut, Cuts
+from figs_spark.engine.splits import TINY, BinSplit, Cut, Cuts, Side
 from figs_spark.treesum import Node, Split, TreeSum
-from figs_spark.treesum.nodes import BOOLEAN, NUMBER
+from figs_spark.treesum.nodes import BOOLEAN, IDENTITY, NUMBER, Coefficients
 from figs_spark.treesum.text import condition
 from figs_spark.treesum.visible import visible_name
 
@@ -76,6 +75,9 @@ class GrowthRules:
     min_impurity_decrease: float = 0.0
     features_per_step: int | None = None
     seed: int = 0
+    ridge: float | None = 0.0  # 0: the paper's algorithm; None: from the data
+    joint: bool = True  # whether a ridge also means that all values are fitted together
+    logistic: bool = False  # whether splits lower the logistic loss, not the squared one
 
 
 def grow(
@@ -84,12 +86,15 @@ def grow(
     """Grow all models, one pass over the rows per greedy step."""
     active = [growth for growth in growths if not growth.done]
     while active:
-        passed = backend.accumulate([(growth.member, growth.request()) for growth in active])
-        for growth, sums in zip(active, passed, strict=True):
-            growth.absorb(sums)
+        asked = [(growth, growth.requests()) for growth in active]
+        passed = iter(
+            backend.accumulate([(growth.member, one) for growth, own in asked for one in own])
+        )
+        for growth, own in asked:
+            growth.absorb_all([next(passed) for _ in own])
             if growth.ready:
                 growth.split()
-        del passed, sums  # before the next pass needs the memory
+        del passed  # before the next pass needs the memory
         progress(len(active))
         active = [growth for growth in active if not growth.done]
     return [growth.model for growth in growths]
@@ -106,6 +111,9 @@ class Growth:
         self.trees = GrowingTrees(layout.outputs)
         self.candidates = CandidateHistograms(layout, self.trees, self._may_split)
         self.losses: list[float] = []
+        self.path: list[Floats] | None = None  # coefficients of each size, if fitted together
+        self.link = IDENTITY
+        self.remarks: tuple[str, ...] = ()
         self.steps = 0
         self.done = False
         self._best: dict[int, Cut | None] = {}  # by candidate
@@ -141,8 +149,15 @@ class Growth:
 
     # A greedy step
 
+    def requests(self) -> list[Request]:
+        """What the next pass adds up, perhaps in several parts."""
+        return [self.request()]
+
+    def absorb_all(self, passed: Sequence[Sums]) -> None:
+        """Take what a pass added up, one set of sums for each request."""
+        self.absorb(*passed)
+
     def request(self) -> Request:
-        """What the next pass adds up."""
         slots = self._fresh_slots() if self._to_add_up else self.candidates.slots(self._last)
         return Request(self._features, self._cuts.layout, self.trees.arrays(), slots)
 
@@ -158,12 +173,11 @@ class Growth:
         if self._to_add_up:
             fresh, self._to_add_up = self._to_add_up[: self._room], self._to_add_up[self._room :]
             self.candidates.put(fresh, sums.full)
-            self._best |= zip(fresh, self._cuts.best(sums.full, self._limits), strict=True)
+            self._best |= zip(fresh, self._best_cuts(sums.full), strict=True)
         else:
             changed = self.candidates.update(self._last, sums)
             for candidate in changed:
-                (cut,) = self._cuts.best(self.candidates[candidate][None], self._limits)
-                self._best[candidate] = cut
+                (self._best[candidate],) = self._best_cuts(self.candidates[candidate][None])
             self._best = {c: cut for c, cut in self._best.items() if self._may_split(c)}
             self._to_add_up = self._changed_and_dropped(changed)
         gains = {c: cut.gain for c, cut in self._best.items() if cut}
@@ -186,8 +200,17 @@ class Growth:
         limit = self.rules.max_splits
         self.done = limit is not None and self.steps >= limit
         self._draw_features(self.rules.features_per_step)
-        if self.rules.features_per_step is not None:
+        if self._adds_up_afresh:
             self._start_afresh()
+
+    @property
+    def _adds_up_afresh(self) -> bool:
+        """Whether no histogram of one step is of use in the next."""
+        return self.rules.features_per_step is not None
+
+    def _best_cuts(self, histograms: Floats) -> list[Cut | None]:
+        """The best cut of each histogram."""
+        return self._cuts.best(histograms, self._limits)
 
     def _choose(self) -> tuple[int, Cut] | None:
         """The candidate with the largest gain; of equal ones the first by tree and leaf."""
@@ -215,8 +238,12 @@ class Growth:
     def _divide(self, leaf: int, best: BinSplit) -> None:
         feature, sides = int(self._features[best.feature]), (best.left, best.right)
         split, goes_left = self.bins.split(feature, best, self.steps)
-        self.trees.divide(leaf, split, goes_left, sides)
-        lowered = sum(float(side.g @ side.mean) for side in sides)
+        moves = [self._move(side) for side in sides]
+        self.trees.divide(leaf, split, goes_left, sides, moves)
+        lowered = sum(float(side.g @ move) for side, move in zip(sides, moves, strict=True))
+        if self._limits.ridge:  # then the residuals of a side keep a mean
+            left_over = (side.g - side.weight * move for side, move in zip(sides, moves))
+            lowered += sum(float(rest @ move) for rest, move in zip(left_over, moves))
         self.losses.append(max(self.losses[-1] - lowered / self.weight, 0.0))
         self._last = leaf
         level = logging.DEBUG if self.member else logging.INFO
@@ -231,6 +258,10 @@ class Growth:
                 time.perf_counter() - self._started,
             )
 
+    def _move(self, side: Side) -> Floats:
+        """By how much a new leaf differs from its parent: the mean residual of its rows."""
+        return side.g / (side.weight + self._limits.ridge)
+
     def _shown(self, split: Split) -> str:
         """A split for the log, which names no category of text or codes."""
         feature = self.bins.described[split.feature]
@@ -242,25 +273,34 @@ class Growth:
 
     def _begin(self, sums: Sums) -> None:
         """The totals of this model's rows, from the histogram of all of them."""
-        outputs, rules = self.layout.outputs, self.rules
+        outputs = self.layout.outputs
         root = sums.full[0]
         total = root[: self.layout.widths[self._features[0]]].sum(axis=0)
         self.weight, self.rows = float(total[outputs]), round(float(total[-1]))
-        if self.weight <= 0:
-            raise ValueError(
-                f"Model {self.member} has no row with positive weight: its sample or its folds "
-                f"leave none. Raise subsamplingRate, or name an idCol or foldCol with more values."
-            )
+        self._check_weight()
         self.mean = total[:outputs] / self.weight
         root[:, :outputs] -= self.mean * root[:, outputs : outputs + 1]
         raw = float(sums.squares[0])
         squares = max(raw - self.weight * float(self.mean @ self.mean), 0.0)
         self.losses = [squares / self.weight]
-        self._limits = CutLimits(
+        self._limits = self._cut_limits(squares, raw)
+
+    def _check_weight(self) -> None:
+        if self.weight <= 0:
+            raise ValueError(
+                f"Model {self.member} has no row with positive weight: its sample or its folds "
+                f"leave none. Raise subsamplingRate, or name an idCol or foldCol with more values."
+            )
+
+    def _cut_limits(self, squares: float, raw: float) -> CutLimits:
+        """`squares` is the sum of squares of the target, `raw` that before it was centred."""
+        rules = self.rules
+        return CutLimits(
             min_rows=max(1, rules.min_rows),
             min_weight=rules.min_weight_fraction * self.weight * (1 - ROUNDING),
             empty=TINY * self.weight,
             tie=TIE * max(squares, ROUNDING * raw),
+            ridge=0.0 if rules.joint else rules.ridge or 0.0,
         )
 
     @property
@@ -328,15 +368,38 @@ class Growth:
 
     # The model
 
-    @cached_property
+    @property
+    def ridges(self) -> list[float]:
+        """The ridge that the values of each size are fitted with."""
+        return [0.0] * (self.steps + 1)
+
+    @property
     def model(self) -> TreeSum:
         """The model as plain data; the histograms are let go."""
         self.candidates.clear()
         constant = tuple((self.mean + self.centre).tolist())
-        trees = self.trees.frozen(self.centre, math.sqrt(self.losses[0]))
-        return TreeSum(
+        decimals = _decimals(math.sqrt(self.losses[0]) if self.link == IDENTITY else 1.0)
+        trees = self.trees.frozen(self.centre, decimals)
+        model = TreeSum(
             features=self.bins.described,
             trees=trees or (Node(constant, self.rows, self.weight),),
             constant=constant,
             losses=tuple(self.losses),
+            link=self.link,
+            remarks=self.remarks,
         )
+        return model if self.path is None else model.with_path(self._frozen_path(decimals))
+
+    def _frozen_path(self, decimals: int) -> tuple[Coefficients, ...]:
+        """The path as plain data, rounded as values are; the constant takes back the centre."""
+        sizes = []
+        for fitted in self.path or []:
+            coefficients = np.round(fitted, decimals)
+            coefficients[0] += self.centre
+            sizes.append(tuple(map(tuple, coefficients.tolist())))
+        return tuple(sizes)
+
+
+def _decimals(spread: float) -> int:
+    """About a 1e-12th of the spread of the target: more is rounding."""
+    return 12 - math.floor(math.log10(spread or 1.0)) if math.isfinite(spread) else 0

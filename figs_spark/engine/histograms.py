@@ -2,7 +2,8 @@
 
 One pass adds up, for every feature and bin,
 
-    full   [slot, bin, :]   sum of w * r (one channel per output), sum of w, number of rows
+    full   [slot, bin, :]   sum of w * r (one channel per output), sum of w, number of rows;
+                            with the logistic loss after w * r the sum of its curvatures
     overlap[slot, bin]      sum of w
 
 `full` is the histogram of a candidate leaf, from its rows. `overlap` is over the rows that a leaf
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -48,10 +49,16 @@ class Layout:
     widths: tuple[int, ...]  # bins per feature, the one for missing included
     outputs: int
     counted: bool
+    curved: bool = False  # whether there is a channel of curvatures
 
     @property
     def channels(self) -> int:
-        return self.outputs + 1 + self.counted
+        return self.weight + 1 + self.counted
+
+    @property
+    def weight(self) -> int:
+        """The channel of weights."""
+        return self.outputs + self.curved
 
     @cached_property
     def offsets(self) -> NDArray[np.uint64]:
@@ -64,7 +71,7 @@ class Layout:
     def subset(self, features: Sequence[int] | Ints) -> Layout:
         if len(features) == len(self.widths):
             return self
-        return Layout(tuple(self.widths[j] for j in features), self.outputs, self.counted)
+        return replace(self, widths=tuple(self.widths[j] for j in features))
 
 
 @dataclass(frozen=True)
@@ -92,6 +99,7 @@ class Request:
     layout: Layout  # of these histograms
     trees: TreeArrays
     slots: Slots
+    start: float = 0.0  # log odds before the first tree, with the logistic loss
 
     @property
     def full_slots(self) -> int:
@@ -146,13 +154,13 @@ class Sums:
 def accumulate(rows: Rows, request: Request, sums: Sums) -> None:
     """Add these rows to `sums`."""
     run: Any = kernel.accumulate if jit.available() else kernel.accumulate_plain
-    every = rows.codes.shape[1] == len(request.features)
+    every, layout = rows.codes.shape[1] == len(request.features), request.layout
     bins = rows.codes if every else np.take(rows.codes, request.features, axis=1)
     packed = PackedRows(rows.codes, bins, rows.target, rows.weight, rows.count)
     run(
         PackedRows(*(read_only(array) for array in packed)),
         request.trees,
         request.slots,
-        BinArrays(request.layout.offsets, request.layout.counted),
+        BinArrays(layout.offsets, layout.counted, layout.curved, request.start),
         SumArrays(*sums.arrays()),
     )

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from figs_spark.engine.histograms import Floats, Layout
 from figs_spark.engine.kernels import jit
+from figs_spark.engine.kernels import joint_split as joint_kernel
 from figs_spark.engine.kernels import split as kernel
 from figs_spark.engine.kernels.records import CutLimits
 
@@ -29,6 +30,7 @@ class Side:
     g: Floats  # (outputs,) sum of w * r
     weight: float
     rows: int
+    curvature: float = 0.0  # of the logistic loss
 
     @property
     def mean(self) -> Floats:
@@ -81,6 +83,24 @@ class Cuts:
             for gain, cut in zip(gains.tolist(), cuts.tolist(), strict=True)
         ]
 
+    def best_joint(
+        self, histogram: Floats, overlaps: Floats, ridge: float, limits: CutLimits
+    ) -> Cut | None:
+        """The best valid cut by its joint gain, see `kernels.joint_split`."""
+        if self.categorical:
+            order = self._order(histogram)
+            histogram, overlaps = histogram[order], overlaps[order]
+        gains = np.empty(2 * len(histogram))
+        run: Any = joint_kernel.joint_gains if jit.available() else joint_kernel.joint_gains_plain
+        overlaps, layout = np.ascontiguousarray(overlaps), self.layout
+        where = layout.offsets, layout.outputs, layout.weight
+        run(histogram, overlaps, *where, ridge, limits, gains)
+        top = float(gains.max(initial=-np.inf))
+        if top == -np.inf:
+            return None
+        cut = int(np.argmax(gains >= top - limits.tie))
+        return Cut(top, cut // 2, cut % 2 == 0)
+
     def _order(self, histogram: Floats) -> NDArray[np.intp]:
         """Bins with the categories sorted by mean residual, empty ones last."""
         outputs = self.layout.outputs
@@ -114,9 +134,10 @@ class Cuts:
         )
 
     def _side(self, histogram: Floats, bins: NDArray[np.intp]) -> Side:
-        sums = histogram[bins].sum(axis=0)
-        outputs = self.layout.outputs
-        return Side(sums[:outputs], float(sums[outputs]), round(float(sums[-1])))
+        sums, layout = histogram[bins].sum(axis=0), self.layout
+        curvature = float(sums[layout.outputs]) if layout.curved else 0.0
+        weight, rows = float(sums[layout.weight]), round(float(sums[-1]))
+        return Side(sums[: layout.outputs], weight, rows, curvature)
 
 
 def _rank(g: Floats, weights: Floats) -> NDArray[np.intp]:

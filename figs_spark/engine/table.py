@@ -78,6 +78,7 @@ class Table:
     weights: int = 0  # of a row, if each model has its own
     label_sum: float | None = None  # as it was checked; None: not compared
     numbered: bool = False  # whether equal rows need numbers that tell them apart
+    class_factors: tuple[float, ...] | None = None  # that the weights of each class were times
 
     def with_content_ids(self) -> Table:
         """With numbers by content for rows that have no id, to draw random weights by."""

@@ -14,16 +14,22 @@ from figs_spark.dataframes import compat
 from figs_spark.engine.backends import Backend, ClusterBackend, DriverBackend
 from figs_spark.engine.bins import Bins
 from figs_spark.engine.candidates import driver_bytes
+from figs_spark.engine.cells import CellWork, all_cells
 from figs_spark.engine.grower import UNLIMITED_SPLITS, Growth, GrowthRules, Progress
 from figs_spark.engine.histograms import Floats, Layout
+from figs_spark.engine.joint_growth import JointGrowth
+from figs_spark.engine.logistic_growth import LogisticGrowth
 from figs_spark.engine.packing import collect_packed, pack_here, packed_on_cluster
+from figs_spark.engine.refitting import Basis, Refit, fit_path
 from figs_spark.engine.replay import OUT_OF_BAG_SUMS, Replay, held_out_losses, out_of_bag_sums
 from figs_spark.engine.table import Table
 from figs_spark.engine.weights import OwnWeights, Weights
 from figs_spark.treesum import TreeSum
+from figs_spark.treesum.nodes import LOGIT
 
 AUTO_BYTES = 256 << 20  # packed rows that mode "auto" keeps in the driver
 DRIVER_BYTES = 2 << 30  # packed rows that mode "driver" keeps there
+MODELS_PER_PASS = 16  # whose cells the driver takes at once
 MANY_HISTOGRAM_BYTES = 1 << 30  # of one model: more is told before the fit
 
 log = logging.getLogger("figs_spark")
@@ -37,6 +43,7 @@ class Plan:
     mode: str = "auto"
     max_bins: int = 255
     work_dir: str | None = None
+    refit: Refit | None = None  # None: values stay as they were when they grew
 
 
 @dataclass(frozen=True)
@@ -65,14 +72,51 @@ def train(
     tell_driver_memory(table, plan)
     with packed(table, plan, weights) as (bins, backend):
         centre = table.target.centres
-        growths = [Growth(bins, backend.layout, plan.rules, centre, k) for k in range(members)]
+        growths = [growing(bins, backend.layout, plan.rules, centre, k) for k in range(members)]
         grown = backend.grow(growths, progress)
+        if plan.refit is not None:
+            _refit(backend, grown, plan.refit, table.class_factors)
         models = [growth.model for growth in grown]
         if out_of_bag:
             return Trained(models, out_of_bag=_out_of_bag(backend, grown))
         if "held" in table.frame.columns:
             return Trained(models, held_out_losses=_held_out(backend, grown))
         return Trained(models)
+
+
+def growing(
+    bins: Bins, layout: Layout, rules: GrowthRules, centre: Floats, member: int = 0
+) -> Growth:
+    """A model that is about to grow, in the way that the rules ask for."""
+    kind: type[Growth] = Growth if rules.ridge == 0 or not rules.joint else JointGrowth
+    if rules.logistic:
+        kind = LogisticGrowth
+    return kind(bins, layout, rules, centre, member)
+
+
+def _refit(
+    backend: Backend,
+    grown: Sequence[Growth],
+    rule: Refit,
+    class_factors: Sequence[float] | None,
+) -> None:
+    """Fit the values of every model and size again, in one pass for some models at a time."""
+    factors = np.array(class_factors) if rule.unweighted and class_factors else None
+    for at in range(0, len(grown), MODELS_PER_PASS):
+        some = grown[at : at + MODELS_PER_PASS]
+        trees = [growth.trees.arrays() for growth in some]
+        work = CellWork([growth.member for growth in some], trees, backend.weights, factors)
+        for growth, *parts in zip(some, *backend.gather(work), strict=True):
+            cells = all_cells(parts)
+            fitted = fit_path(cells, Basis(growth.trees.nodes), growth.ridges, rule.link)
+            growth.path, growth.losses, growth.link = fitted.path, fitted.losses, rule.link
+            growth.remarks = (*growth.remarks, _remark(rule, factors is not None))
+
+
+def _remark(rule: Refit, unweighted: bool) -> str:
+    how = "logistic regression" if rule.link == LOGIT else "least squares"
+    rows = ", on rows without their class weights" if unweighted else ""
+    return f"All values were fitted together by {how}{rows}"
 
 
 def tell_driver_memory(table: Table, plan: Plan) -> None:

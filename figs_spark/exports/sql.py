@@ -75,6 +75,11 @@ class Sheet:
             clip = self.text(f"CASE {cases} ELSE {v.code} END", v)
         return self.let(clip, "figs_clipped")
 
+    def logistic(self, value: Text) -> Text:
+        one = self.dialect.number(1.0)
+        risk = self.text(f"({one} / ({one} + EXP(-({value.code}))))", value)
+        return self.let(risk, "figs_risk")
+
     def choose(self, condition: Text, yes: Text, no: Text) -> Text:
         sql = f"CASE WHEN {condition.code} THEN {yes.code} ELSE {no.code} END"
         return self.text(sql, condition, yes, no)
@@ -224,7 +229,7 @@ class _Writer:
 
     def probabilities(self) -> list[Text]:
         if self._probabilities is None:
-            risks = self.model.outcome.probabilities(self.scores(), self.sheet)
+            risks = self.model.whole.probabilities(self.scores(), self.sheet)
             self._probabilities = [self.sheet.let(p, "figs_probability") for p in risks]
         return self._probabilities
 

@@ -62,7 +62,7 @@ def values_box(reading: Reading) -> tuple[float, float]:
     """Width and height of the averages."""
     texts = [reading.absolute(v) for v in reading.model.constant]
     if len(texts) == 1:
-        return max(text_width(texts[0], 16, bold=True), text_width("the average", SMALL)), 40.0
+        return max(text_width(texts[0], 16, bold=True), text_width(reading.start, SMALL)), 40.0
     wide = max(text_width(text, 11, bold=True) for text in texts)
     return _name_width(reading) + 8 + wide, len(texts) * ROW + 18
 
@@ -78,8 +78,8 @@ def values_shapes(reading: Reading, middle: float, centre: float) -> Iterator[Sh
             y = top + ROW * k + 12
             yield Text(middle - width / 2, y, shortened(name, 11, NAME), 11, PALE_INK)
             yield Text(middle + width / 2, y, text, 11, INK, True, "end")
-    yield Text(middle, top + height - 6, "the average" + "s" * (len(texts) > 1), SMALL, PALE_INK,
-               anchor="middle")  # fmt: skip
+    start = reading.start + "s" * (len(texts) > 1)
+    yield Text(middle, top + height - 6, start, SMALL, PALE_INK, anchor="middle")
 
 
 def _box(reading: Reading, tree: int, node: Node, rows: Callable[[Node], str]) -> Box:

@@ -41,6 +41,7 @@ from figs_spark.treesum import Feature, TreeSum
 from figs_spark.treesum.adjustments import Adjustment
 from figs_spark.treesum.contents import read_members
 from figs_spark.treesum.nodes import only_named
+from figs_spark.treesum.prediction import Outcome
 from figs_spark.treesum.serialization import to_dict
 from figs_spark.treesum.strict_json import Entry, plain
 from figs_spark.treesum.text import rules
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from typing_extensions import Self
 
+AUTO_RIDGE = 3.0
 _WITHOUT = (params.LEAF_COL, params.CONTRIBUTIONS_COL, params.VALIDATION_COL)
 _CHANGED = (
     replace(params.MAX_SPLITS, default=10, text="splits of each member; None: no limit"),
@@ -57,6 +59,11 @@ _CHANGED = (
         params.SUBSET,
         default="auto",
         text=params.SUBSET.text + "; 'auto': 'onethird' for regression, 'sqrt' for classification",
+    ),
+    replace(
+        params.REG_PARAM,
+        text="ridge (in units of row weights) that is added to the weight of a leaf, in the gain "
+        f"of a split and in its values; 0: none; 'auto': {AUTO_RIDGE:g}",
     ),
     replace(params.SEED, text="seed of bootstrap samples and feature subsets"),
 )
@@ -108,7 +115,7 @@ class BaggedModel(FittedModel):
             )
         hashable_field(dataset, name, "idCol")
         dataset, features = self._with_features(dataset, f"{self.uid}_features")
-        ensemble = Ensemble.of(self.members, self._target)
+        ensemble = Ensemble.of(self.members, self._sum_outcome)
         predict = table_udf(
             partial(ensemble.predict_held, sampling(self, Target(self._classes))), self.numFeatures
         )
@@ -175,13 +182,18 @@ class BaggedModel(FittedModel):
     def _family(self) -> Family:
         return Family("mean", self.members)
 
+    @property
+    def _target(self) -> Outcome:
+        """The score of the ensemble is a mean of what its members expect."""
+        return self._sum_outcome.of_mean
+
     def _score_array(self, features: Sequence[Column]) -> Column:
-        ensemble = Ensemble.of(self.members, self._target)
+        ensemble = Ensemble.of(self.members, self._sum_outcome)
         score = table_udf(ensemble.predict, self.numFeatures)
         return score(as_numbers(self._features, features))
 
     def _raw_scores(self, values: Any) -> np.ndarray:
-        expected = [self._target.expected_table(m.predict(values)) for m in self.members]
+        expected = [self._sum_outcome.expected_table(m.predict(values)) for m in self.members]
         mean: np.ndarray = np.mean(expected, axis=0)
         return mean
 
@@ -198,7 +210,7 @@ class BaggedModel(FittedModel):
         self.members = read_members(contents, source)
         score = Entry(contents, source).inner("oobScore")
         self.oobScore = None if score.value is None else score.number("nan", "inf", "-inf")
-        self._set_classes(contents, self.members[0].outputs, source)
+        self._set_classes(contents, self.members[0], source)
 
 
 class BaggedFIGSRegressionModel(RegressionOutputs, BaggedModel):
@@ -223,6 +235,11 @@ class BaggedEstimator(Growing):
     """Grows all members together over one packed data set."""
 
     _model_class: type[BaggedModel]
+    _joint = False
+
+    def _ridge(self) -> float:
+        value = self.getOrDefault("regParam")
+        return AUTO_RIDGE if value == "auto" else float(value)
 
     def _fit(self, dataset: DataFrame) -> BaggedModel:
         get = self.getOrDefault
@@ -290,7 +307,7 @@ class BaggedFIGSClassifier(ThresholdParams, BaggedEstimator):
 
     __module__ = "figs_spark"
 
-    declared = (*CLASSIFICATION, params.OOB_SCORE)
+    declared = (*CLASSIFICATION, params.CALIBRATE, params.OOB_SCORE)
     _classification = True
     _model_class = BaggedFIGSClassificationModel
     _auto_subset = "sqrt"

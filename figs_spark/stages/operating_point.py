@@ -11,6 +11,7 @@ from figs_spark.clinical.curves import EVERYONE, Curve, OperatingPoint
 from figs_spark.clinical.scored import Scored
 from figs_spark.stages.base.model import FittedModel
 from figs_spark.stages.params.values import number
+from figs_spark.treesum import TreeSum
 from figs_spark.treesum.small_cells import hidden
 from figs_spark.treesum.strict_json import Entry
 from figs_spark.treesum.text import number as rounded
@@ -107,8 +108,8 @@ class WithOperatingPoint(FittedModel):
         point = self._operating_point
         return super()._class_contents() | {"operatingPoint": point and point.to_dict()}
 
-    def _set_classes(self, contents: dict[str, Any], outputs: int, source: str) -> None:
-        super()._set_classes(contents, outputs, source)
+    def _set_classes(self, contents: dict[str, Any], model: TreeSum, source: str) -> None:
+        super()._set_classes(contents, model, source)
         saved = contents.get("operatingPoint")
         if saved is not None and self._classes != 2:
             Entry(saved, source, "operatingPoint").refuse("null for more than two classes")

@@ -64,7 +64,8 @@ def _instruction(models: Sequence[TreeSum], outcome: str) -> list[str]:
     ]
     if any(model.splits for model in models):
         lines.append("Values in parentheses belong to nodes that are split further: not added.")
-    return lines
+    remarks = dict.fromkeys(remark for model in models for remark in model.remarks)
+    return [*lines, *(f"{remark}." for remark in remarks)]
 
 
 def _other_values(models: Sequence[TreeSum]) -> list[str]:

@@ -18,6 +18,7 @@ pytestmark = [pytest.mark.usefixtures("compiled"), pytest.mark.slow]
 Open = Callable[[str], Reader]
 RUN_HERE = {
     "README.md",
+    "docs/better-sums.md",
     "docs/models.md",
     "docs/deployment.md",
     "docs/exports.md",
@@ -56,6 +57,32 @@ def test_readme(open_page: Open) -> None:
     assert (model.summary["gain"].iloc[1:] > 0).all()
     assert "Python" not in plan(scored)
     assert scored.count() == names["test"].count()
+    assert not page.rest
+
+
+def test_better_sums(open_page: Open) -> None:
+    page = open_page("docs/better-sums.md")
+    page.run("trauma_registry")
+    shrunken = page.run("setRegParam")["shrunken"]
+    assert shrunken.treeSum.path is not None
+    assert shrunken.numSplits == 6
+    assert shrunken.truncate(3).treeSum.splits == shrunken.treeSum.splits[:3]
+    model = page.run('setRefit("logistic")')["model"]
+    assert model.link == "logit"
+    assert "log odds" in page.printed
+    assert page.run('setLoss("logistic")')["grown"].link == "logit"
+    names = page.run("setClassWeight")
+    train, scores, rates = (names[name] for name in ("train", "scores", "rates"))
+    assert scores.treeSum.splits == rates.treeSum.splits
+    rate = train.agg({"intervention": "avg"}).first()[0]
+    means = [
+        model.transform(train).select("probability").toPandas()["probability"].str[1].mean()
+        for model in (scores, rates)
+    ]
+    assert means[1] == pytest.approx(rate, abs=1e-6)
+    assert means[0] > 2 * rate
+    names = page.run("rates.calibrate")
+    assert f"{names['test'].count():,} new rows" in page.printed
     assert not page.rest
 
 

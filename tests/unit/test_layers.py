@@ -74,16 +74,21 @@ WITHOUT_SPARK = [
     "clinical/figures",
     "engine/bins",
     "engine/blocks",
+    "engine/cells",
     "engine/ensemble_scores",
     "engine/grower",
     "engine/histograms",
     "engine/candidates",
+    "engine/joint_growth",
+    "engine/logistic_growth",
     "engine/growing_trees",
+    "engine/recalibration",
+    "engine/refitting",
     "engine/replay",
     "engine/splits",
     "engine/weights",
     *(f"engine/kernels/{name}" for name in ("__init__", "accumulate", "encode", "jit")),
-    *(f"engine/kernels/{name}" for name in ("records", "score", "split")),
+    *(f"engine/kernels/{name}" for name in ("joint_split", "records", "score", "split")),
 ]
 
 

@@ -81,7 +81,7 @@ class Editing(FittedModel):
             saved["editedBy"] = [edit.to_dict() for edit in self._edits]
         return saved
 
-    def _set_classes(self, contents: dict[str, Any], outputs: int, source: str) -> None:
-        super()._set_classes(contents, outputs, source)
+    def _set_classes(self, contents: dict[str, Any], model: TreeSum, source: str) -> None:
+        super()._set_classes(contents, model, source)
         saved = Entry(contents.get("editedBy", []), source, "editedBy")
         self._edits = tuple(map(Edit.from_entry, saved.items()))

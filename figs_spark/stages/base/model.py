@@ -30,7 +30,7 @@ from figs_spark.stages.base.inputs import (
 from figs_spark.stages.base.persistence import Persistent
 from figs_spark.stages.base.rows import by_name, in_order
 from figs_spark.stages.params.declared import DeclaredParams
-from figs_spark.treesum import Feature
+from figs_spark.treesum import Feature, TreeSum
 from figs_spark.treesum.adjustments import Adjustment
 from figs_spark.treesum.contents import read_classes
 from figs_spark.treesum.fingerprint import short, stage_fingerprint
@@ -58,9 +58,14 @@ class FittedModel(DeclaredParams, Persistent, Exporting, Model):
         self._class_names: tuple[str, ...] | None = None
 
     @property
+    def _sum_outcome(self) -> Outcome:
+        """What the score of one sum of trees means."""
+        return Outcome(self._classes, self._family().link)
+
+    @property
     def _target(self) -> Outcome:
-        """What the scores mean."""
-        return Outcome(self._classes)
+        """What the scores of the model mean."""
+        return self._sum_outcome
 
     @property
     def numFeatures(self) -> int:
@@ -161,6 +166,10 @@ class FittedModel(DeclaredParams, Persistent, Exporting, Model):
     def _outcome(self) -> str:
         """The end of the sentence "the sum is ..."."""
 
+    def _sum_words(self) -> str:
+        """The same of a single sum of trees, if the model has several."""
+        return self._outcome()
+
     def _output_names(self) -> Sequence[str] | None:
         """The names of the outputs, if there are several."""
         return None
@@ -259,7 +268,7 @@ class FittedModel(DeclaredParams, Persistent, Exporting, Model):
         names = self._output_names()
         return Labels(
             subject=self._subject(),
-            outcome=self._outcome(),
+            outcome=self._sum_words(),
             percent=self._classes > 0,
             outputs=tuple(names) if names else ("",),
             small_cell=small_cell,
@@ -303,7 +312,7 @@ class FittedModel(DeclaredParams, Persistent, Exporting, Model):
             title=type(self).__name__,
             subject=self._subject(),
             family=self._family().with_notes(self._remarks()),
-            outcome=self._target,
+            outcome=self._sum_outcome,
             columns=tuple(self.getOrDefault("featuresCols") or self.featureNames),
             fingerprint=self.fingerprint,
             version=version(),
@@ -336,6 +345,6 @@ class FittedModel(DeclaredParams, Persistent, Exporting, Model):
     def _class_contents(self) -> dict[str, Any]:
         return {"classes": self._classes, "classNames": self._class_names}
 
-    def _set_classes(self, contents: dict[str, Any], outputs: int, source: str) -> None:
+    def _set_classes(self, contents: dict[str, Any], model: TreeSum, source: str) -> None:
         classification = self.hasParam("probabilityCol")
-        self._classes, self._class_names = read_classes(contents, outputs, classification, source)
+        self._classes, self._class_names = read_classes(contents, model, classification, source)

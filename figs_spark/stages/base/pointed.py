@@ -93,8 +93,8 @@ class Pointed(FittedModel):
         saved = super()._class_contents()
         return saved if self._points is None else saved | {"points": self._points.to_dict()}
 
-    def _set_classes(self, contents: dict[str, Any], outputs: int, source: str) -> None:
-        super()._set_classes(contents, outputs, source)
+    def _set_classes(self, contents: dict[str, Any], model: TreeSum, source: str) -> None:
+        super()._set_classes(contents, model, source)
         saved = contents.get("points")
         entry = Entry(saved, source, "points")
         self._points = None if saved is None else Points.from_entry(entry)

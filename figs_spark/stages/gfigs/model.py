@@ -11,6 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from figs_spark.dataframes.columns import column, field
+from figs_spark.dataframes.expressions import COLUMNS
 from figs_spark.exports.instrument import Family, Patient
 from figs_spark.pictures.shapes import Drawing, stacked
 from figs_spark.pictures.trees import WIDTH, draw_model
@@ -18,6 +19,7 @@ from figs_spark.stages.base.inputs import packed_column, with_scoring_array
 from figs_spark.stages.base.model import FittedModel
 from figs_spark.stages.base.outputs import ClassificationOutputs, RegressionOutputs
 from figs_spark.stages.base.rows import by_name
+from figs_spark.stages.calibration import Calibrating
 from figs_spark.stages.figs import FIGSClassificationModel, FIGSModel, FIGSRegressionModel
 from figs_spark.stages.gfigs.groups import (
     Group,
@@ -32,7 +34,7 @@ from figs_spark.stages.gfigs.params import CLASSIFICATION, MIXTURE, POOLED, REGR
 from figs_spark.treesum import Feature, TreeSum
 from figs_spark.treesum.adjustments import Adjustment
 from figs_spark.treesum.contents import read_groups
-from figs_spark.treesum.nodes import only_named
+from figs_spark.treesum.nodes import LOGIT, only_named
 from figs_spark.treesum.serialization import to_dict
 from figs_spark.treesum.text import describe_each, rules
 
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class GroupedModel(FittedModel):
+class GroupedModel(Calibrating):
     """A fitted G-FIGS, for a numeric outcome or for classes."""
 
     _figs_class: type[FIGSModel]
@@ -115,6 +117,15 @@ class GroupedModel(FittedModel):
         sums = [change(one) if name == group else one for name, one in self._sums.items()]
         changed._sums = dict(zip(self._sums, only_named(sums), strict=True))
         return changed
+
+    def _sums_by_group(self) -> Mapping[Any, TreeSum]:
+        return self._sums
+
+    def _take_sums(self, sums: Mapping[Any, TreeSum]) -> None:
+        self._sums = dict(sums)
+
+    def _group_of_rows(self) -> Column:
+        return column(self.getOrDefault("groupCol"))
 
     def _model_of(self, k: int, group: Group) -> FIGSModel:
         model: FIGSModel = self._copyValues(self._figs_class())
@@ -260,6 +271,8 @@ class GroupedModel(FittedModel):
             f"no membership probabilities. Give it finite membership features."
         )
         valid = total.isNotNull() & (total > 0) & ~F.isnan(total)
+        if self._target.link == LOGIT:
+            means = [COLUMNS.log_odds(mean) for mean in means]
         return F.when(valid, F.array(*means)).otherwise(F.raise_error(message))
 
     def _details(self, features: Sequence[Column]) -> dict[str, Column]:
@@ -302,7 +315,7 @@ class GroupedModel(FittedModel):
     def _set_contents(self, contents: dict[str, Any], source: str) -> None:
         self._sums, self._effective = read_groups(contents, source)
         first = next(iter(self._sums.values()))
-        self._set_classes(contents, first.outputs, source)
+        self._set_classes(contents, first, source)
         if contents.get("membershipColumns") is None:
             self._membership = None
         else:

@@ -10,6 +10,7 @@ from figs_spark.stages.params.values import (
     integer,
     number,
     numbers,
+    ridge,
     subset_strategy,
     text,
     texts,
@@ -97,6 +98,36 @@ MIN_WEIGHT = Declared(
 MIN_DECREASE = Declared(
     "minImpurityDecrease", 0.0, number(0), "gain / total weight of a split must be above this"
 )
+REG_PARAM = Declared(
+    "regParam",
+    0.0,
+    ridge,
+    "0: FIGS as in the paper; above 0: all leaf values are fitted together after every split, with "
+    "this ridge (in units of row weights), and splits are chosen by what that gains; 'auto': the "
+    "ridge is estimated from the data",
+    accepts="float | str",
+)
+REFIT = Declared(
+    "refit",
+    "none",
+    choice("none", "linear", "logistic"),
+    "how all leaf values are fitted together once the splits are made: 'none', as they grew; "
+    "'linear', by least squares; 'logistic', two classes: the sum becomes log odds",
+)
+LOSS = Declared(
+    "loss",
+    "squared",
+    choice("squared", "logistic"),
+    "what splits lower: 'squared', the squared error; 'logistic', two classes: the logistic loss, "
+    "with a ridge of 30 unless regParam is set, and then a logistic refit",
+)
+CALIBRATE = Declared(
+    "calibrate",
+    False,
+    boolean,
+    "with classWeight: fit all leaf values on rows without their class weights, so that "
+    "probabilities are the rates of the data",
+)
 SUBSET = Declared(
     "featureSubsetStrategy",
     "all",
@@ -144,7 +175,7 @@ ID_COL = Declared(
 INPUTS = (FEATURES_COL, FEATURES_COLS, CATEGORICAL_COLS)
 OUTCOME = (LABEL_COL, WEIGHT_COL)
 PREDICTIONS = (PREDICTION_COL, LEAF_COL, CONTRIBUTIONS_COL)
-CLASSES = (CLASS_WEIGHT, PROBABILITY_COL, RAW_PREDICTION_COL, THRESHOLD, THRESHOLDS)
+CLASSES = (LOSS, CLASS_WEIGHT, PROBABILITY_COL, RAW_PREDICTION_COL, THRESHOLD, THRESHOLDS)
 GROWING = (
     MAX_SPLITS,
     MAX_TREES,
@@ -154,6 +185,8 @@ GROWING = (
     MIN_INSTANCES,
     MIN_WEIGHT,
     MIN_DECREASE,
+    REG_PARAM,
+    REFIT,
     SUBSET,
     VALIDATION_COL,
     SEED,

@@ -84,6 +84,11 @@ def class_weight(value: Any) -> str | dict[int, float]:
     return factors
 
 
+def ridge(value: Any) -> float | str:
+    """A number, 0 or more, or "auto"."""
+    return "auto" if value == "auto" else number(0)(value)
+
+
 def subset_strategy(value: Any) -> str:
     """all, sqrt, log2, onethird, auto, a share in (0, 1] or a number of features."""
     strategy = str(value)
