@@ -71,17 +71,25 @@ def train(
     weights = weights or OwnWeights(table.target)
     tell_driver_memory(table, plan)
     with packed(table, plan, weights) as (bins, backend):
-        centre = table.target.centres
-        growths = [growing(bins, backend.layout, plan.rules, centre, k) for k in range(members)]
-        grown = backend.grow(growths, progress)
-        if plan.refit is not None:
-            _refit(backend, grown, plan.refit, table.class_factors)
+        grown = grow_all(bins, backend, table, plan, members, progress)
         models = [growth.model for growth in grown]
         if out_of_bag:
             return Trained(models, out_of_bag=_out_of_bag(backend, grown))
         if "held" in table.frame.columns:
             return Trained(models, held_out_losses=_held_out(backend, grown))
         return Trained(models)
+
+
+def grow_all(
+    bins: Bins, backend: Backend, table: Table, plan: Plan, members: int, progress: Progress
+) -> list[Growth]:
+    """The models as the plan wants them, grown in one batch."""
+    centre = table.target.centres
+    growths = [growing(bins, backend.layout, plan.rules, centre, k) for k in range(members)]
+    grown = backend.grow(growths, progress)
+    if plan.refit is not None:
+        _refit(backend, grown, plan.refit, table.class_factors)
+    return list(grown)
 
 
 def growing(
