@@ -30,8 +30,10 @@ CLIENTS   := .venv-databricks-16.1 $(if $(PYTHON312),.venv-databricks-newest) .v
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 24
 
-demo: $(VENV)/.run ## train a model on a generated trauma registry, print it, save it to build/demo
+demo: $(VENV)/.run ## train a model on a generated trauma registry, print it, save it to build/demo with a page
 	@$(WITH_JAVA) $(BIN)/spark-submit jobs/train.py --output build/demo --overwrite
+	@$(WITH_JAVA) $(BIN)/spark-submit jobs/report.py --config conf/report.yaml --model build/demo \
+	  --input '' --rows 100000 --output build/demo.html --overwrite
 
 test: lint ## lint, then run every test, two files at a time
 	@$(WITH_CHROMIUM) $(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=25

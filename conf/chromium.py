@@ -17,14 +17,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from conf.java_home import root_prefix, run, say
+from conf.java_home import install_package, package_manager, say
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-PACKAGES = {"apt-get": "chromium", "dnf": "chromium"}
+PACKAGES = {"apt-get": ("chromium",), "dnf": ("chromium",)}
 
 
 def main() -> int:
-    path = find() or (find() if install_package() else None)
+    path = find() or (find() if install_package(PACKAGES) else None)
     if path is None:
         say(f"no Chromium was found or could be installed. Run\n\n    {advice()}\n")
         return 1
@@ -49,24 +49,10 @@ def _starts(path: str) -> bool:
     return probe.returncode == 0
 
 
-def install_package() -> bool:
-    manager = package_manager()
-    become_root = root_prefix()
-    if manager is None or become_root is None:
-        return False
-    if manager == "apt-get":
-        run(*become_root, manager, "update", "--quiet")
-    return run(*become_root, manager, "install", "-y", PACKAGES[manager])
-
-
-def package_manager() -> str | None:
-    return next(filter(shutil.which, PACKAGES), None)
-
-
 def advice() -> str:
     manager = package_manager()
     if manager:
-        return f"sudo {manager} install {PACKAGES[manager]}"
+        return f"sudo {manager} install {PACKAGES[manager][0]}"
     return "export CHROMIUM=/path/to/chromium    # or Chrome"
 
 

@@ -35,6 +35,8 @@ from figs_spark.stages.gfigs.selection import SelectedGFIGS as SelectedGFIGS
 from figs_spark.stages.gfigs.selection import select_gfigs as select_gfigs
 from figs_spark.stages.gfigs.variants import VariantComparison as VariantComparison
 from figs_spark.stages.gfigs.variants import compare_variants as compare_variants
+from figs_spark.stages.optimism import Optimism as Optimism
+from figs_spark.stages.optimism import optimism as optimism
 from figs_spark.stages.raw_columns import ExportablePipeline as ExportablePipeline
 from figs_spark.stages.raw_columns import exportable as exportable
 from figs_spark.stages.stability import Stability as Stability
@@ -74,6 +76,7 @@ __all__ = [
     "Met",
     "Node",
     "OperatingPoint",
+    "Optimism",
     "Points",
     "SelectedGFIGS",
     "SensitivitySpecificityEvaluator",
@@ -88,6 +91,7 @@ __all__ = [
     "exportable",
     "load_report",
     "operating_points",
+    "optimism",
     "roc_auc",
     "roc_curve",
     "select_gfigs",
@@ -139,6 +143,17 @@ class _HasCategoricalCols:
     def getCategoricalCols(self) -> list[str] | None:
         """The value of `categoricalCols`, or its default."""
 
+class _HasCategorySmoothing:
+    categorySmoothing: Param[float]
+
+    def setCategorySmoothing(self, value: float) -> Self:
+        """Set `categorySmoothing`: text and codes with more than 16 categories: rows by which
+        the mean of a category is drawn to that of its leaf; a set of so many then also needs
+        more gain to win; 0: neither."""
+
+    def getCategorySmoothing(self) -> float:
+        """The value of `categorySmoothing`, or its default."""
+
 class _HasClassWeight:
     classWeight: Param[str | dict[int, float]]
 
@@ -159,6 +174,16 @@ class _HasContributionsCol:
 
     def getContributionsCol(self) -> str:
         """The value of `contributionsCol`, or its default."""
+
+class _HasDerivedCols:
+    derivedCols: Param[dict[str, str] | None]
+
+    def setDerivedCols(self, value: Mapping[str, str] | None) -> Self:
+        """Set `derivedCols`: {column: SQL expression}: columns to derive from others before
+        training and before scoring; a column that the DataFrame has already is not derived."""
+
+    def getDerivedCols(self) -> dict[str, str] | None:
+        """The value of `derivedCols`, or its default."""
 
 class _HasFeatureCosts:
     featureCosts: Param[dict[str, Any] | None]
@@ -241,7 +266,8 @@ class _HasLabelCol:
     labelCol: Param[str]
 
     def setLabelCol(self, value: str) -> Self:
-        """Set `labelCol`: column with the outcome."""
+        """Set `labelCol`: column with the outcome; classes may be 0, 1, 2, ..., booleans or
+        text."""
 
     def getLabelCol(self) -> str:
         """The value of `labelCol`, or its default."""
@@ -496,6 +522,17 @@ class _HasOobScore:
     def getOobScore(self) -> bool:
         """The value of `oobScore`, or its default."""
 
+class _HasOrderedCols:
+    orderedCols: Param[dict[str, list[str]] | None]
+
+    def setOrderedCols(self, value: Mapping[str, Sequence[str]] | None) -> Self:
+        """Set `orderedCols`: {column: [lowest, ..., highest]}: text that is split in this order,
+        as numbers are; bands such as '[70-80)' or '65+' have their order without it; []: a set
+        after all."""
+
+    def getOrderedCols(self) -> dict[str, list[str]] | None:
+        """The value of `orderedCols`, or its default."""
+
 class _HasPredictionCol:
     predictionCol: Param[str]
 
@@ -664,41 +701,43 @@ class _HasWorkDir:
         """The value of `workDir`, or its default."""
 
 class _BaggedFIGSClassificationParams(
-    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
-    _HasPredictionCol, _HasLoss, _HasClassWeight, _HasProbabilityCol, _HasRawPredictionCol,
-    _HasThreshold, _HasThresholds, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins,
-    _HasMinCategoryCount, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone, _HasForbidden, _HasRequired,
-    _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty, _HasMaxFeatures,
-    _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose,
-    _HasNumEstimators, _HasSubsamplingRate, _HasBootstrap, _HasIdCol
+    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasDerivedCols,
+    _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLoss, _HasClassWeight, _HasProbabilityCol,
+    _HasRawPredictionCol, _HasThreshold, _HasThresholds, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth,
+    _HasMaxBins, _HasMinCategoryCount, _HasCategorySmoothing, _HasMinInstancesPerNode,
+    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone,
+    _HasForbidden, _HasRequired, _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty,
+    _HasMaxFeatures, _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir,
+    _HasVerbose, _HasNumEstimators, _HasSubsamplingRate, _HasBootstrap, _HasIdCol
 ): ...
 
 class _BaggedFIGSRegressionParams(
-    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
-    _HasPredictionCol, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
-    _HasMinInstancesPerNode, _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam,
-    _HasRefit, _HasMonotone, _HasForbidden, _HasRequired, _HasInteractionGroups, _HasFeatureCosts,
-    _HasNewFeaturePenalty, _HasMaxFeatures, _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed,
-    _HasMode, _HasWorkDir, _HasVerbose, _HasNumEstimators, _HasSubsamplingRate, _HasBootstrap,
-    _HasIdCol
+    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasDerivedCols,
+    _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth,
+    _HasMaxBins, _HasMinCategoryCount, _HasCategorySmoothing, _HasMinInstancesPerNode,
+    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone,
+    _HasForbidden, _HasRequired, _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty,
+    _HasMaxFeatures, _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir,
+    _HasVerbose, _HasNumEstimators, _HasSubsamplingRate, _HasBootstrap, _HasIdCol
 ): ...
 
 class _FIGSClassificationParams(
-    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
-    _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasLoss, _HasClassWeight,
-    _HasProbabilityCol, _HasRawPredictionCol, _HasThreshold, _HasThresholds, _HasMaxSplits,
-    _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode,
-    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone,
-    _HasForbidden, _HasRequired, _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty,
-    _HasMaxFeatures, _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasValidationIndicatorCol,
-    _HasSeed, _HasMode, _HasWorkDir, _HasVerbose
+    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasDerivedCols,
+    _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasLoss,
+    _HasClassWeight, _HasProbabilityCol, _HasRawPredictionCol, _HasThreshold, _HasThresholds,
+    _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
+    _HasCategorySmoothing, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
+    _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone, _HasForbidden, _HasRequired,
+    _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty, _HasMaxFeatures,
+    _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasValidationIndicatorCol, _HasSeed, _HasMode,
+    _HasWorkDir, _HasVerbose
 ): ...
 
 class _FIGSRegressionParams(
-    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
-    _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth,
-    _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
+    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasDerivedCols,
+    _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLeafCol, _HasContributionsCol,
+    _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
+    _HasCategorySmoothing, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
     _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone, _HasForbidden, _HasRequired,
     _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty, _HasMaxFeatures,
     _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasValidationIndicatorCol, _HasSeed, _HasMode,
@@ -706,22 +745,24 @@ class _FIGSRegressionParams(
 ): ...
 
 class _GFIGSClassificationParams(
-    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
-    _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasLoss, _HasClassWeight,
-    _HasProbabilityCol, _HasRawPredictionCol, _HasThreshold, _HasThresholds, _HasMaxSplits,
-    _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode,
-    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone,
-    _HasForbidden, _HasRequired, _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty,
-    _HasMaxFeatures, _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir,
-    _HasVerbose, _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup, _HasUnseenGroup,
-    _HasMembershipFeaturesCols, _HasMembershipExcludeCols, _HasMembershipFolds,
-    _HasMembershipFoldCol, _HasMembershipProbabilityCol
+    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasDerivedCols,
+    _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasLoss,
+    _HasClassWeight, _HasProbabilityCol, _HasRawPredictionCol, _HasThreshold, _HasThresholds,
+    _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
+    _HasCategorySmoothing, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
+    _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone, _HasForbidden, _HasRequired,
+    _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty, _HasMaxFeatures,
+    _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose,
+    _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup, _HasUnseenGroup, _HasMembershipFeaturesCols,
+    _HasMembershipExcludeCols, _HasMembershipFolds, _HasMembershipFoldCol,
+    _HasMembershipProbabilityCol
 ): ...
 
 class _GFIGSRegressionParams(
-    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasLabelCol, _HasWeightCol,
-    _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth,
-    _HasMaxBins, _HasMinCategoryCount, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
+    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasDerivedCols,
+    _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLeafCol, _HasContributionsCol,
+    _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
+    _HasCategorySmoothing, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
     _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone, _HasForbidden, _HasRequired,
     _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty, _HasMaxFeatures,
     _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose,
@@ -747,13 +788,15 @@ class BaggedFIGSClassifier(
 
     def __init__(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
-        categoricalCols: Sequence[str] | None = None, labelCol: str = "label",
+        categoricalCols: Sequence[str] | None = None,
+        orderedCols: Mapping[str, Sequence[str]] | None = None,
+        derivedCols: Mapping[str, str] | None = None, labelCol: str = "label",
         weightCol: str | None = None, predictionCol: str = "prediction", loss: str = "squared",
         classWeight: str | Mapping[int, float] = "none", probabilityCol: str = "probability",
         rawPredictionCol: str = "rawPrediction", threshold: float = 0.5,
         thresholds: Sequence[float] | None = None, maxSplits: int | None = 10,
         maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
-        minCategoryCount: int = 10, minInstancesPerNode: int = 1,
+        minCategoryCount: int = 10, categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
         regParam: float | str = 0.0, refit: str = "none", monotone: Mapping[str, int] | None = None,
         forbidden: Sequence[str] | None = None, required: Sequence[str] | None = None,
@@ -784,10 +827,12 @@ class BaggedFIGSRegressor(
 
     def __init__(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
-        categoricalCols: Sequence[str] | None = None, labelCol: str = "label",
+        categoricalCols: Sequence[str] | None = None,
+        orderedCols: Mapping[str, Sequence[str]] | None = None,
+        derivedCols: Mapping[str, str] | None = None, labelCol: str = "label",
         weightCol: str | None = None, predictionCol: str = "prediction", maxSplits: int | None = 10,
         maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
-        minCategoryCount: int = 10, minInstancesPerNode: int = 1,
+        minCategoryCount: int = 10, categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
         regParam: float | str = 0.0, refit: str = "none", monotone: Mapping[str, int] | None = None,
         forbidden: Sequence[str] | None = None, required: Sequence[str] | None = None,
@@ -818,14 +863,16 @@ class FIGSClassifier(
 
     def __init__(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
-        categoricalCols: Sequence[str] | None = None, labelCol: str = "label",
+        categoricalCols: Sequence[str] | None = None,
+        orderedCols: Mapping[str, Sequence[str]] | None = None,
+        derivedCols: Mapping[str, str] | None = None, labelCol: str = "label",
         weightCol: str | None = None, predictionCol: str = "prediction", leafCol: str = "",
         contributionsCol: str = "", loss: str = "squared",
         classWeight: str | Mapping[int, float] = "none", probabilityCol: str = "probability",
         rawPredictionCol: str = "rawPrediction", threshold: float = 0.5,
         thresholds: Sequence[float] | None = None, maxSplits: int | None = 12,
         maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
-        minCategoryCount: int = 10, minInstancesPerNode: int = 1,
+        minCategoryCount: int = 10, categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
         regParam: float | str = 0.0, refit: str = "none", monotone: Mapping[str, int] | None = None,
         forbidden: Sequence[str] | None = None, required: Sequence[str] | None = None,
@@ -855,14 +902,16 @@ class FIGSRegressor(
 
     def __init__(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
-        categoricalCols: Sequence[str] | None = None, labelCol: str = "label",
+        categoricalCols: Sequence[str] | None = None,
+        orderedCols: Mapping[str, Sequence[str]] | None = None,
+        derivedCols: Mapping[str, str] | None = None, labelCol: str = "label",
         weightCol: str | None = None, predictionCol: str = "prediction", leafCol: str = "",
         contributionsCol: str = "", maxSplits: int | None = 12, maxTrees: int | None = None,
         maxDepth: int | None = None, maxBins: int = 255, minCategoryCount: int = 10,
-        minInstancesPerNode: int = 1, minWeightFractionPerNode: float = 0.0,
-        minImpurityDecrease: float = 0.0, regParam: float | str = 0.0, refit: str = "none",
-        monotone: Mapping[str, int] | None = None, forbidden: Sequence[str] | None = None,
-        required: Sequence[str] | None = None,
+        categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
+        minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
+        regParam: float | str = 0.0, refit: str = "none", monotone: Mapping[str, int] | None = None,
+        forbidden: Sequence[str] | None = None, required: Sequence[str] | None = None,
         interactionGroups: Sequence[Sequence[str]] | None = None,
         featureCosts: Mapping[str, float] | None = None, newFeaturePenalty: float = 0.0,
         maxFeatures: int | None = None,
@@ -888,14 +937,16 @@ class GFIGSClassifier(
 
     def __init__(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
-        categoricalCols: Sequence[str] | None = None, labelCol: str = "label",
+        categoricalCols: Sequence[str] | None = None,
+        orderedCols: Mapping[str, Sequence[str]] | None = None,
+        derivedCols: Mapping[str, str] | None = None, labelCol: str = "label",
         weightCol: str | None = None, predictionCol: str = "prediction", leafCol: str = "",
         contributionsCol: str = "", loss: str = "squared",
         classWeight: str | Mapping[int, float] = "none", probabilityCol: str = "probability",
         rawPredictionCol: str = "rawPrediction", threshold: float = 0.5,
         thresholds: Sequence[float] | None = None, maxSplits: int | None = 12,
         maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
-        minCategoryCount: int = 10, minInstancesPerNode: int = 1,
+        minCategoryCount: int = 10, categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
         regParam: float | str = 0.0, refit: str = "none", monotone: Mapping[str, int] | None = None,
         forbidden: Sequence[str] | None = None, required: Sequence[str] | None = None,
@@ -929,14 +980,16 @@ class GFIGSRegressor(
 
     def __init__(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
-        categoricalCols: Sequence[str] | None = None, labelCol: str = "label",
+        categoricalCols: Sequence[str] | None = None,
+        orderedCols: Mapping[str, Sequence[str]] | None = None,
+        derivedCols: Mapping[str, str] | None = None, labelCol: str = "label",
         weightCol: str | None = None, predictionCol: str = "prediction", leafCol: str = "",
         contributionsCol: str = "", maxSplits: int | None = 12, maxTrees: int | None = None,
         maxDepth: int | None = None, maxBins: int = 255, minCategoryCount: int = 10,
-        minInstancesPerNode: int = 1, minWeightFractionPerNode: float = 0.0,
-        minImpurityDecrease: float = 0.0, regParam: float | str = 0.0, refit: str = "none",
-        monotone: Mapping[str, int] | None = None, forbidden: Sequence[str] | None = None,
-        required: Sequence[str] | None = None,
+        categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
+        minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
+        regParam: float | str = 0.0, refit: str = "none", monotone: Mapping[str, int] | None = None,
+        forbidden: Sequence[str] | None = None, required: Sequence[str] | None = None,
         interactionGroups: Sequence[Sequence[str]] | None = None,
         featureCosts: Mapping[str, float] | None = None, newFeaturePenalty: float = 0.0,
         maxFeatures: int | None = None,

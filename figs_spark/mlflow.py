@@ -130,6 +130,8 @@ def signature(model: Any) -> Any:
 
 
 def _type(feature: Feature) -> str:
+    if feature.is_time:
+        return "datetime"
     if feature.holds_numbers:
         return "double"
     return "string" if feature.kind == TEXT else "boolean"

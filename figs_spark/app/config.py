@@ -5,8 +5,9 @@
         rows: int = key(100_000, "rows to generate", low=1)
 
 A field is a text, a number, a boolean, a list of these, a choice (`Literal`), a map of anything
-(`dict`), or a section, which is again such a dataclass. `| None` allows null. `convert` checks a
-value against its type and says what is needed. `yamlfile` reads YAML, `options` the command line.
+(`dict[str, Any]`) or of texts (`dict[str, str]`), or a section, which is again such a dataclass.
+`| None` allows null. `convert` checks a value against its type and says what is needed. `yamlfile`
+reads YAML, `options` the command line.
 """
 
 from __future__ import annotations
@@ -60,6 +61,11 @@ class Key:
     @property
     def is_map(self) -> bool:
         return get_origin(self.plain) is dict
+
+    @property
+    def holds_texts(self) -> bool:
+        """Whether this is a map whose values are texts, taken as they are written."""
+        return self.is_map and get_args(self.plain)[1] is str
 
     @property
     def is_list(self) -> bool:
@@ -140,7 +146,11 @@ def convert(declared: Key, value: Any) -> Any:
     if declared.is_map:
         if not isinstance(value, dict):
             raise ValueError(f"{_needed(declared)} is needed, got {shown(value)}")
-        return {str(name): inner for name, inner in value.items()}
+        values = {str(name): inner for name, inner in value.items()}
+        wrong = [name for name, inner in values.items() if not isinstance(inner, str)]
+        if declared.holds_texts and wrong:
+            raise ValueError(f"the entry '{wrong[0]}' needs a text, got {shown(values[wrong[0]])}")
+        return values
     if declared.is_list:
         if not isinstance(value, list):
             raise ValueError(f"{_needed(declared)} is needed, got {shown(value)}")

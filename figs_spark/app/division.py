@@ -6,7 +6,7 @@ are in one part, the same in every run, however the rows are partitioned or orde
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -56,8 +56,13 @@ class Division:
         part = F.when(share < trains, TRAIN)
         return part.when(share < trains + validates, VALIDATION).otherwise(TEST)
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that decide."""
+        return (self.holdout.column,) if self.holdout.column else self.hashed
+
     def rows(self, data: DataFrame, part: str) -> DataFrame:
-        need_columns(data, [self.holdout.column] if self.holdout.column else self.hashed)
+        need_columns(data, self.columns)
         return data.where(self.part() == part)
 
     def to_dict(self) -> dict[str, Any]:
@@ -94,10 +99,12 @@ def check_holdout(settings: Settings[Any]) -> None:
         raise settings.error("split.fractions", "the first share is 0: no rows would train.")
 
 
-def divide(data: DataFrame, holdout: Holdout) -> Division:
-    """The division of this table: by the group or, if there is none, by all plain columns."""
+def divide(data: DataFrame, holdout: Holdout, derived: Collection[str] = ()) -> Division:
+    """The division of this table: by the group or, if there is none, by all plain columns but the
+    derived ones."""
     need_columns(data, [name for name in (holdout.column, holdout.group) if name])
     plain = [f.name for f in data.schema.fields if isinstance(f.dataType, AtomicType)]
+    plain = [name for name in plain if name not in derived]
     return Division(holdout, (holdout.group,) if holdout.group else tuple(plain))
 
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import BooleanType, NumericType
+from pyspark.sql.types import BooleanType, NumericType, StringType
 
 import figs_spark
 from figs_spark.app.config import Settings, nearest
@@ -75,10 +75,12 @@ def task_of(data: DataFrame, settings: Settings[Any]) -> str:
     kind = data.schema[label].dataType
     if task != "auto":
         return str(task)
-    if isinstance(kind, BooleanType):
+    if isinstance(kind, (BooleanType, StringType)):
         return "classification"
     if not isinstance(kind, NumericType):
-        message = f"column '{label}' is {kind.simpleString()}; a number or a boolean is needed."
+        message = (
+            f"column '{label}' is {kind.simpleString()}; a number, a boolean or text is needed."
+        )
         raise settings.error("label", message, UNFIT_INPUT)
     y = column(label).cast("double")
     counted = data.select(F.min(y), F.max(y), F.count(F.when(y != F.floor(y), 1)))

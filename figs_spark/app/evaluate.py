@@ -17,7 +17,7 @@ from __future__ import annotations
 import io
 import json
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from pyspark.sql import DataFrame, SparkSession
@@ -25,8 +25,22 @@ from pyspark.sql import DataFrame, SparkSession
 from figs_spark.app.charts import draw_calibration, draw_roc, draw_sizes
 from figs_spark.app.config import Settings, key
 from figs_spark.app.errors import UNFIT_INPUT, JobError
-from figs_spark.app.metrics import BINARY, by_group, outcome, plain
-from figs_spark.app.outputs import Folder, appearing, check_output
+from figs_spark.app.inherited import (
+    TrainingSource,
+    training_source,
+    with_derivations,
+    with_reader_options,
+)
+from figs_spark.app.known_values import report_unknown
+from figs_spark.app.labels import label_name, with_label
+from figs_spark.app.metrics import (
+    BINARY,
+    by_group,
+    outcome,
+    plain,
+    with_label_numbers,
+)
+from figs_spark.app.outputs import Folder, appearing, check_output, check_output_here
 from figs_spark.app.saved_models import check_columns, load_division, load_model, read_text
 from figs_spark.app.sources import Input, exists, need_columns, read, require
 from figs_spark.app.spreadsheets import markdown_text, safe_csv
@@ -52,7 +66,10 @@ class Evaluate(Input):
     part: Literal["all", "train", "validation", "test"] = key(
         "all", "rows to use: all, or one of the parts that train divided them into (needs model)"
     )
-    label: str | None = key(None, "column with the true outcome; default: the label of the model")
+    label: str | None = key(
+        None, "column with the true outcome, or an SQL condition; default: the label of the model"
+    )
+    positive: str | None = key(None, "value of the label that is class 1: '<30'")
     score: str = key("probability", "column with the probability of class 1, or the prediction")
     task: Literal["auto", "binary", "classes", "amount"] = key(
         "auto", "what is predicted; auto: as the model does, or two classes"
@@ -79,6 +96,7 @@ SETTINGS = Evaluate
 def check(settings: Settings[Evaluate]) -> None:
     require(settings, "input", "a table")
     require(settings, "output", "a path to write to")
+    check_output_here(settings)
     values = settings.job
     if values.part != "all" and values.model is None:
         raise settings.error("part", "'model' is needed: it says which rows are in which part.")
@@ -128,23 +146,47 @@ def _shown(summary: pd.DataFrame) -> str:
 
 def scored_rows(spark: SparkSession, settings: Settings[Evaluate]) -> ScoredRows:
     """The rows to use; the model scores them if the input has no score."""
+    model: Any = load_model(spark, settings) if settings.job.model else None
+    source = training_source(spark, settings)
+    settings = _as_in_training(spark, settings, source)
     values = settings.job
-    model: Any = load_model(spark, settings) if values.model else None
     rows = read(spark, settings)
     if values.part != "all":
         rows = load_division(spark, settings).rows(rows, values.part)
-    label = values.label or str(model.getOrDefault("labelCol"))
+    label = str(values.label or model.getOrDefault("labelCol"))
+    rows = with_label(rows, settings, label, values.positive)
+    label = label_name(label, values.positive)
     kind = _kind(values, model)
     score = values.score if kind == BINARY else "prediction"
     need_columns(rows, [label, *values.groups, *([values.weight] if values.weight else [])])
+    if model is not None:
+        rows = with_label_numbers(model, rows, label)
     by_model = score not in rows.columns
     if by_model:
         rows = _score(model, rows, score)
+        if not settings.dry_run:
+            report_unknown(rows, source.known)
     threshold = values.threshold
     if threshold is None:
         threshold = model.getOrDefault("threshold") if model and kind == BINARY else 0.5
     fingerprint = model.fingerprint if by_model else None
     return ScoredRows(rows, label, score, kind, threshold, fingerprint)
+
+
+def _as_in_training(
+    spark: SparkSession, settings: Settings[Evaluate], source: TrainingSource
+) -> Settings[Evaluate]:
+    """The settings with the reader options of training, its label unless there is another, and
+    what derives the columns in use."""
+    values = settings.job
+    if values.label is None and source.label is not None:
+        values = replace(values, label=source.label, positive=values.positive or source.positive)
+        settings = replace(settings, job=values)
+    names = [values.label, values.weight, values.where, *values.groups]
+    if values.part != "all":
+        names += load_division(spark, settings).columns
+    settings = with_derivations(settings, source, names)
+    return with_reader_options(spark, settings, source)
 
 
 def _kind(values: Evaluate, model: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 from pyspark.sql import DataFrame
@@ -10,9 +11,11 @@ from pyspark.sql import functions as F
 
 from figs_spark.app.config import Settings, key
 from figs_spark.app.division import TRAIN, VALIDATION
-from figs_spark.app.errors import UNFIT_INPUT
-from figs_spark.app.estimators import estimator_class
+from figs_spark.app.errors import UNFIT_INPUT, JobError
+from figs_spark.app.estimators import columns_in_params, estimator_class
 from figs_spark.app.metrics import BINARY, outcome
+from figs_spark.dataframes.derived import needed_for
+from figs_spark.stages.base.checks import Checked
 from figs_spark.stages.figs import FIGSModel
 from figs_spark.stages.params.catalogue import CALIBRATE
 
@@ -76,18 +79,40 @@ def check_fitting(settings: Settings[Any]) -> None:
         raise settings.error(SENSITIVITY, "an operating point needs two classes.")
 
 
+def _estimator(values: Any, features: list[str], task: str) -> Any:
+    """The estimator; it knows how the columns that scoring needs are derived."""
+    params = dict(values.model, labelCol=values.label, featuresCols=features)
+    if values.weight:
+        params["weightCol"] = values.weight
+    lists = [names for names in values.model.values() if isinstance(names, list)]
+    scoring = {*features, *columns_in_params(values.model), *chain(*lists)}
+    if derived := needed_for(filter(_is_text, scoring), values.derive):
+        params["derivedCols"] = derived
+    cls = estimator_class(values.kind, task)
+    if any(item.name == CALIBRATE.name for item in cls.declared):
+        params.setdefault(CALIBRATE.name, True)
+    return cls(**params)
+
+
+def _is_text(name: Any) -> bool:
+    return isinstance(name, str)
+
+
+def check_rows(rows: DataFrame, settings: Settings[Any], features: list[str], task: str) -> Checked:
+    """Check the training rows as the estimator does, without fitting."""
+    try:
+        checked: Checked = _estimator(settings.job, features, task)._check_rows(rows)
+    except (TypeError, ValueError) as error:
+        raise JobError(UNFIT_INPUT, str(error)) from error
+    return checked
+
+
 def fit(
     parts: dict[str, DataFrame], settings: Settings[Any], features: list[str], task: str
 ) -> Fitted:
     """Fit; data that do not fit raise TypeError or ValueError, as in the estimator."""
     values = settings.job
-    params = dict(values.model, labelCol=values.label, featuresCols=features)
-    if values.weight:
-        params["weightCol"] = values.weight
-    cls = estimator_class(values.kind, task)
-    if any(item.name == CALIBRATE.name for item in cls.declared):
-        params.setdefault(CALIBRATE.name, True)
-    estimator = cls(**params)
+    estimator = _estimator(values, features, task)
     chosen = values.size.choose
     if chosen in CROSS_VALIDATED:
         fitted = _cross_validated(estimator, parts[TRAIN], settings)

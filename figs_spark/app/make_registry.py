@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from figs_spark.app.config import Settings, key
-from figs_spark.app.outputs import appearing, check_output
+from figs_spark.app.outputs import appearing, check_output, check_output_here
 from figs_spark.app.sources import require
 from figs_spark.datasets import trauma_registry
 
@@ -29,6 +29,7 @@ SETTINGS = MakeRegistry
 
 def check(settings: Settings[Any]) -> None:
     require(settings, "output", "a path to write to")
+    check_output_here(settings)
 
 
 def run(spark: SparkSession, settings: Settings[MakeRegistry]) -> None:

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import StringType
 
 from figs_spark.clinical.figures import at_threshold, of_score
 from figs_spark.clinical.scored import Scored
 from figs_spark.dataframes.columns import column
+from figs_spark.dataframes.labels import class_number, label_number
 from figs_spark.stages.base.outputs import ClassificationOutputs
 
 BINARY, CLASSES, AMOUNT = "binary", "classes", "amount"  # kinds of outcome
@@ -22,6 +24,14 @@ def outcome(model: Any) -> str:
     if not isinstance(model, ClassificationOutputs):
         return AMOUNT
     return BINARY if model.numClasses == 2 else CLASSES
+
+
+def with_label_numbers(model: Any, rows: DataFrame, label: str) -> DataFrame:
+    """A text label as the numbers of the classes that the model knows; any other label stays."""
+    if not isinstance(rows.schema[label].dataType, StringType):
+        return rows
+    names = model.classNames if isinstance(model, ClassificationOutputs) else ()
+    return rows.withColumn(label, class_number(column(label), names))
 
 
 def of_binary(
@@ -41,7 +51,7 @@ def by_group(
     prediction: str = "prediction",
 ) -> list[dict[str, Any]]:
     """The metrics for more classes, or for an amount: of all rows, or one entry per group."""
-    y, predicted = column(label).cast("double"), column(prediction).cast("double")
+    y, predicted = label_number(scored, label, prediction), column(prediction).cast("double")
     w = F.lit(1.0) if weight is None else column(weight).cast("double")
     sums = _accuracy(y, predicted, w) if kind == CLASSES else _errors(y, predicted, w)
     groups = [] if group is None else [column(group).alias("group")]

@@ -1,19 +1,20 @@
 """The command line of a job: one option per key. Options override the values of a YAML file.
 
 `--split.seed 3` sets the key `seed` of the section `split`, `--model.maxSplits 10` the entry
-`maxSplits` of the map `model`. Values are written as in YAML; a list is written as several words.
+`maxSplits` of the map `model`. Values are written as in YAML, but the entries of a map of texts are
+taken as they are: `--options.nullValue ?`. A list is written as several words.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import is_dataclass
 from typing import Any, TypeVar
 
 from figs_spark.app.config import Key, Settings, build, convert, keys_of
 from figs_spark.app.errors import EXIT_CODES
-from figs_spark.app.yamlfile import read_yaml, scalar
+from figs_spark.app.yamlfile import read_yaml, scalar, text_map
 
 T = TypeVar("T")
 
@@ -21,7 +22,10 @@ T = TypeVar("T")
 def read_settings(cls: type[T], prog: str, arguments: Sequence[str]) -> Settings[T]:
     """The settings from `--config` and the options; options win."""
     parser = _parser(cls, prog)
-    parsed, rest = parser.parse_known_args(arguments)
+    entries, others = _entries(parser, cls, arguments)
+    parsed, unknown = parser.parse_known_args(others)
+    if unknown:
+        parser.error(f"unknown option {unknown[0].partition('=')[0]}; see --help")
     options = vars(parsed)
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
@@ -32,8 +36,9 @@ def read_settings(cls: type[T], prog: str, arguments: Sequence[str]) -> Settings
         if options[name] is not None:
             values[name] = _value(parser, declared, f"--{name}", options[name])
             origins[name] = f"--{name}"
-    for name, entry, text in _entries(parser, cls, rest):
-        values[name] = {**(values.get(name) or {}), entry: _inner(parser, name, entry, text)}
+    for name, entry, text in entries:
+        value = text if _plain_keys(cls)[name].holds_texts else _inner(parser, name, entry, text)
+        values[name] = {**(values.get(name) or {}), entry: value}
         origins[f"{name}.{entry}"] = f"--{name}.{entry}"
     return Settings(build(cls, values), origins, parsed.dry_run, parsed.overwrite)
 
@@ -100,6 +105,8 @@ def _inner(parser: argparse.ArgumentParser, name: str, entry: str, text: str) ->
 def _parsed(declared: Key, text: Any) -> Any:
     if declared.optional and text in ("null", ["null"]):
         return None
+    if declared.holds_texts:
+        return text_map(text)
     if declared.is_list:
         words = str in getattr(declared.plain, "__args__", ())
         return [item if words else scalar(item) for item in text]
@@ -107,19 +114,25 @@ def _parsed(declared: Key, text: Any) -> Any:
 
 
 def _entries(
-    parser: argparse.ArgumentParser, cls: type[Any], rest: Sequence[str]
-) -> Iterator[tuple[str, str, str]]:
-    """The options of the form --map.entry value."""
+    parser: argparse.ArgumentParser, cls: type[Any], arguments: Sequence[str]
+) -> tuple[list[tuple[str, str, str]], list[str]]:
+    """The options of the form --map.entry value, and all other words.
+
+    The word after such an option is its value, whatever it looks like.
+    """
     maps = [name for name, declared in _plain_keys(cls).items() if declared.is_map]
-    words = list(rest)
+    words, entries, others = list(arguments), [], []
     while words:
-        option, equals, text = words.pop(0).partition("=")
+        word = words.pop(0)
+        option, equals, text = word.partition("=")
         name, _, entry = option.removeprefix("--").partition(".")
         if not option.startswith("--") or name not in maps or not entry:
-            parser.error(f"unknown option {option}; see --help")
+            others.append(word)
+            continue
         if not equals and not words:
             parser.error(f"{option} needs a value")
-        yield name, entry, text if equals else words.pop(0)
+        entries.append((name, entry, text if equals else words.pop(0)))
+    return entries, others
 
 
 def _plain_keys(cls: type[Any]) -> dict[str, Key]:

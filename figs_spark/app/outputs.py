@@ -67,12 +67,29 @@ class Folder:
         figure.savefig(Path(local_path(self.path)) / name, dpi=150)
 
 
+def check_output_here(settings: Settings[Any]) -> None:
+    """The same as `check_output`, before Spark starts, for a path that can only be a local one."""
+    path = settings.job.output
+    if not path or settings.overwrite:
+        return
+    plain = "://" not in path and not path.startswith("dbfs:")
+    elsewhere = any(
+        name in os.environ for name in ("HADOOP_CONF_DIR", "DATABRICKS_RUNTIME_VERSION")
+    )
+    if path.startswith("file:") or (plain and not elsewhere):
+        _check_free(settings, path, Path(local_path(path)).exists())
+
+
+def _check_free(settings: Settings[Any], path: str, taken: bool) -> None:
+    if taken:
+        message = f"'{path}' exists: choose another output, or pass --overwrite to replace it."
+        raise settings.error("output", message, OUTPUT_EXISTS)
+
+
 def check_output(spark: SparkSession, settings: Settings[Any]) -> str:
     """The output path; it must not exist unless --overwrite is given."""
     path = require(settings, "output", "a path to write to").rstrip("/")
-    if not settings.overwrite and exists(spark, path):
-        message = f"'{path}' exists: choose another output, or pass --overwrite to replace it."
-        raise settings.error("output", message, OUTPUT_EXISTS)
+    _check_free(settings, path, not settings.overwrite and exists(spark, path))
     here = Path.cwd().resolve()
     if settings.overwrite and Path(local_path(path)).resolve() in (here, *here.parents):
         raise settings.error("output", f"'{path}' contains the working directory.", WRONG_USAGE)

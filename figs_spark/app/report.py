@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pyspark.sql import DataFrame, SparkSession
 
+from figs_spark import datasets
 from figs_spark.app.config import Settings, key
 from figs_spark.app.errors import OUTPUT_EXISTS, UNFIT_INPUT, WRONG_USAGE
 from figs_spark.app.outputs import local_path
 from figs_spark.app.saved_models import check_columns, load_division, load_model, read_text
-from figs_spark.app.sources import Input, exists, need_columns, read, require
+from figs_spark.app.sources import Input, exists, need_columns, prepared, read, require
 from figs_spark.clinical.measures import SENSITIVITIES
 from figs_spark.exports.files import check_absent
 from figs_spark.treesum.small_cells import STRICT
@@ -33,6 +34,7 @@ class Report(Input):
     part: Literal["all", "train", "validation", "test"] = key(
         "all", "rows to evaluate on: all of the input, or a part that train divided them into"
     )
+    rows: int | None = key(None, "patients to generate and evaluate on if there is no input", low=1)
     weight: str | None = key(None, "column with row weights")
     groups: list[str] = key([], "columns whose groups of patients are compared")
     validation: list[str] = key([], "columns with dates or sites; of dates the years are compared")
@@ -57,7 +59,7 @@ def check(settings: Settings[Report]) -> None:
         check_absent([path], settings.overwrite)
     except FileExistsError as error:
         raise settings.error("output", str(error), OUTPUT_EXISTS) from error
-    if settings.job.input is None:
+    if not settings.job.input and settings.job.rows is None:
         for name in ("groups", "validation"):
             if getattr(settings.job, name):
                 raise settings.error(name, "rows are needed for this. Set input.")
@@ -66,7 +68,9 @@ def check(settings: Settings[Report]) -> None:
 def run(spark: SparkSession, settings: Settings[Report]) -> None:
     job = settings.job
     model = load_model(spark, settings)
-    rows = _rows(spark, settings, model) if job.input else None
+    rows, training = None, None
+    if job.input or job.rows:
+        rows, training = _rows(spark, settings, model)
     if settings.dry_run:
         print(plan(settings))
         return
@@ -80,6 +84,7 @@ def run(spark: SparkSession, settings: Settings[Report]) -> None:
             validationCols=job.validation,
             weightCol=job.weight,
             sensitivities=job.sensitivities,
+            training=training,
             sizes=_sizes(spark, settings),
             smallCell=job.smallCell,
             overwrite=settings.overwrite,
@@ -96,15 +101,23 @@ def _about(message: str) -> str:
     return next((name for name in ("about", "fields") if message.startswith(name)), "input")
 
 
-def _rows(spark: SparkSession, settings: Settings[Report], model: Any) -> DataFrame:
+def _rows(
+    spark: SparkSession, settings: Settings[Report], model: Any
+) -> tuple[DataFrame, DataFrame | None]:
+    """The rows to evaluate on, and those that the model was trained on, if that is known."""
     job = settings.job
-    rows = read(spark, settings)
+    if job.input:
+        rows = read(spark, settings)
+    else:
+        rows = prepared(datasets.trauma_registry(spark, job.rows or 1, with_risk=True), settings)
+    training = None
     if job.part != "all":
-        rows = load_division(spark, settings).rows(rows, job.part)
+        division = load_division(spark, settings)
+        rows, training = division.rows(rows, job.part), division.rows(rows, "train")
     names = [model.getOrDefault("labelCol"), *job.groups, *job.validation]
     need_columns(rows, [*names, *([job.weight] if job.weight else [])])
     check_columns(model, rows)
-    return rows
+    return rows, training
 
 
 def _sizes(spark: SparkSession, settings: Settings[Report]) -> pd.DataFrame | None:
@@ -124,8 +137,13 @@ def plan(settings: Settings[Report]) -> str:
         [
             "Nothing was written (--dry-run). The model can be loaded; the job would",
             f"  read      {job.model}",
-            f"  evaluate  {f'{job.input} (rows: {job.part})' if job.input else 'nothing'}",
+            f"  evaluate  {_source(job)}",
             f"  by group  {', '.join([*job.groups, *job.validation]) or 'no'}",
             f"  write     {job.output}",
         ]
     )
+
+
+def _source(job: Report) -> str:
+    source = job.input or (f"{job.rows:,} generated rows" if job.rows else "")
+    return f"{source} (rows: {job.part})" if source else "nothing"

@@ -7,21 +7,31 @@ from typing import Any
 from pyspark.errors import PySparkException
 from pyspark.ml import PipelineModel
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import BooleanType, DataType, NumericType, StringType
+from pyspark.sql.types import (
+    BooleanType,
+    DataType,
+    DateType,
+    NumericType,
+    StringType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 import figs_spark
 from figs_spark.app.config import Settings
 from figs_spark.app.division import Division
 from figs_spark.app.errors import UNFIT_INPUT, JobError
 from figs_spark.app.sources import exists
-from figs_spark.treesum import Feature
-from figs_spark.treesum.nodes import TEXT
+from figs_spark.stages.base.inputs import type_of
 from figs_spark.treesum.strict_json import Entry, parse
 
 TYPES: dict[type[DataType], str] = {
     NumericType: "a number",
     BooleanType: "a boolean",
     StringType: "text",
+    DateType: "a date",
+    TimestampType: "a timestamp",
+    TimestampNTZType: "a timestamp without a time zone",
 }
 
 
@@ -85,7 +95,12 @@ def load_division(spark: SparkSession, settings: Settings[Any]) -> Division:
 
 
 def check_columns(model: Any, data: DataFrame) -> None:
-    """Raise a JobError that names every column that is missing or has the wrong type."""
+    """Raise a JobError that names every column that is missing or has the wrong type, once what
+    the model derives is derived."""
+    try:
+        data = model._with_derived(data)
+    except ValueError as error:
+        raise JobError(UNFIT_INPUT, str(error)) from error
     kinds = {field.name: field.dataType for field in data.schema.fields}
     problems = []
     for name, needed in needed_columns(model).items():
@@ -108,13 +123,7 @@ def needed_columns(model: Any) -> dict[str, type[DataType] | None]:
     if names is None:
         kinds: dict[str, type[DataType] | None] = {model.getOrDefault("featuresCol"): None}
     else:
-        kinds = {names[j]: _type(model._features[j]) for j in sorted(model._used)}
+        kinds = {names[j]: type_of(model._features[j]) for j in sorted(model._used)}
     if model.hasParam("groupCol"):
         kinds[model.getOrDefault("groupCol")] = None
     return kinds
-
-
-def _type(feature: Feature) -> type[DataType]:
-    if feature.holds_numbers:
-        return NumericType
-    return StringType if feature.kind == TEXT else BooleanType

@@ -22,8 +22,10 @@ from pyspark.sql.types import ArrayType
 
 from figs_spark.app.config import Settings, key
 from figs_spark.app.errors import UNFIT_INPUT
+from figs_spark.app.inherited import training_source, with_reader_options
+from figs_spark.app.known_values import report_unknown
 from figs_spark.app.metrics import AMOUNT, BINARY, outcome
-from figs_spark.app.outputs import FileFormat, appearing, check_output
+from figs_spark.app.outputs import FileFormat, appearing, check_output, check_output_here
 from figs_spark.app.saved_models import check_columns, load_model
 from figs_spark.app.sources import Input, need_columns, read, require
 from figs_spark.app.streams import check_stream, score_stream
@@ -66,21 +68,28 @@ def check(settings: Settings[Score]) -> None:
         require(settings, name, what)
     if settings.job.stream:
         check_stream(settings)
+    else:
+        check_output_here(settings)
 
 
 def run(spark: SparkSession, settings: Settings[Score]) -> None:
+    if not settings.job.stream:
+        check_output(spark, settings)
     model = load_model(spark, settings)
+    source = training_source(spark, settings)
+    settings = with_reader_options(spark, settings, source)
     if settings.job.stream:
         score_stream(spark, settings, lambda rows: scored(model, rows, settings))
         return
-    path = check_output(spark, settings)
-    rows = scored(model, read(spark, settings), settings)
+    data = read(spark, settings)
+    rows = scored(model, data, settings)
     if settings.dry_run:
         print(plan(rows, settings.job))
         return
+    report_unknown(model._with_derived(data), source.known)
     with appearing(spark, settings) as folder:
         folder.table(rows, settings.job.outputFormat)
-    print(f"Scored with {type(model).__name__}; saved to {path}")
+    print(f"Scored with {type(model).__name__}; saved to {settings.job.output}")
 
 
 def plan(rows: DataFrame, values: Score) -> str:

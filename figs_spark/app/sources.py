@@ -13,12 +13,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from figs_spark.app.config import Settings, close, key
 from figs_spark.app.errors import UNFIT_INPUT, JobError
+from figs_spark.app.reader_options import reader_options, warn_of_unknown
 from figs_spark.dataframes.columns import column, listed
+from figs_spark.dataframes.derived import with_derived
 
 Format = Literal["auto", "parquet", "csv", "json", "orc", "delta", "table"]
 log = logging.getLogger("figs_spark")
 SUFFIXES = {"csv": "csv", "tsv": "csv", "json": "json", "jsonl": "json", "orc": "orc"}
-CSV = {"header": "true", "inferSchema": "true"}
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,8 @@ class Input:
 
     input: str | None = key(None, "path or name of the table to read")
     format: Format = key("auto", "format of the input; auto: what the path looks like")
-    options: dict[str, Any] = key({}, "options of Spark's reader, such as {delimiter: ';'}")
+    options: dict[str, str] = key({}, "options of Spark's reader, such as {nullValue: '?'}")
+    derive: dict[str, str] = key({}, "columns to derive: {name: SQL expression over the others}")
     where: str | None = key(None, "SQL condition; only rows that meet it are used")
 
 
@@ -37,8 +39,9 @@ def read(spark: SparkSession, settings: Settings[Any]) -> DataFrame:
     kind = kind_of(spark, settings.job)
     if kind != "table" and not exists(spark, path):
         raise settings.error("input", f"'{path}' does not exist.", UNFIT_INPUT)
+    warn_of_unknown(kind, settings.job.options, settings.origins)
     try:
-        data = filtered(_load(spark, path, kind, settings.job.options), settings)
+        data = prepared(_load(spark, path, kind, settings.job.options), settings)
         log.debug("%s has the columns %s", path, data.columns)  # Connect reads here, not before
     except JobError:
         raise
@@ -48,7 +51,12 @@ def read(spark: SparkSession, settings: Settings[Any]) -> DataFrame:
     return data
 
 
-def filtered(data: DataFrame, settings: Settings[Any]) -> DataFrame:
+def prepared(data: DataFrame, settings: Settings[Any]) -> DataFrame:
+    """The rows that are used, with the derived columns."""
+    try:
+        data = with_derived(data, settings.job.derive, "derive")
+    except ValueError as error:
+        raise settings.error("derive", str(error), UNFIT_INPUT) from error
     condition = settings.job.where
     if condition is None:
         return data
@@ -68,12 +76,7 @@ def require(settings: Settings[Any], name: str, what: str) -> str:
     return str(value)
 
 
-def reader_options(kind: str, options: dict[str, Any]) -> dict[str, Any]:
-    texts = {name: str(v).lower() if isinstance(v, bool) else v for name, v in options.items()}
-    return {**CSV, **texts} if kind == "csv" else texts
-
-
-def _load(spark: SparkSession, path: str, kind: str, options: dict[str, Any]) -> DataFrame:
+def _load(spark: SparkSession, path: str, kind: str, options: dict[str, str]) -> DataFrame:
     if kind == "table":
         return spark.table(path)
     reader = spark.read.options(**reader_options(kind, options))

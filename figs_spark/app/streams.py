@@ -15,7 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from figs_spark.app.config import Settings
 from figs_spark.app.errors import OUTPUT_EXISTS, UNFIT_INPUT
-from figs_spark.app.sources import exists, filtered, kind_of, read, reader_options, short
+from figs_spark.app.reader_options import reader_options
+from figs_spark.app.sources import exists, kind_of, prepared, read, short
 from figs_spark.app.spreadsheets import safe_frame
 
 NOW = "availableNow"
@@ -76,10 +77,10 @@ def source(spark: SparkSession, settings: Settings[Any]) -> DataFrame:
     reader = spark.readStream.options(**reader_options(kind, values.options))
     try:
         if kind == "table":
-            return filtered(reader.table(values.input), settings)
+            return prepared(reader.table(values.input), settings)
         if kind != "delta":
             reader = reader.schema(values.schema or read(spark, settings).schema)
-        return filtered(reader.format(kind).load(values.input), settings)
+        return prepared(reader.format(kind).load(values.input), settings)
     except PySparkException as error:
         message = f"'{values.input}' cannot be read as a stream of {kind}: {short(error)}"
         raise settings.error("input", message, UNFIT_INPUT) from error

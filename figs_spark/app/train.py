@@ -22,13 +22,13 @@ from typing import Any, Literal
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import BooleanType
 
 from figs_spark import __version__, datasets
 from figs_spark.app.config import Settings, key, section
 from figs_spark.app.division import (
     PARTS,
     TEST,
+    TRAIN,
     VALIDATION,
     Division,
     Holdout,
@@ -37,13 +37,26 @@ from figs_spark.app.division import (
 )
 from figs_spark.app.errors import UNFIT_INPUT, JobError
 from figs_spark.app.estimators import Kind, Task, check_params, columns_in_params, task_of
-from figs_spark.app.fitting import Fitted, Operating, Size, check_fitting, fit
-from figs_spark.app.metrics import BINARY, measure, of_binary, outcome, plain
-from figs_spark.app.outputs import Folder, appearing, check_output
-from figs_spark.app.sources import Input, filtered, only, read, require
+from figs_spark.app.fitting import Fitted, Operating, Size, check_fitting, check_rows, fit
+from figs_spark.app.inherited import TrainingSource
+from figs_spark.app.known_values import known_values
+from figs_spark.app.labels import label_name, tells_label, with_label
+from figs_spark.app.metrics import (
+    BINARY,
+    measure,
+    of_binary,
+    outcome,
+    plain,
+    with_label_numbers,
+)
+from figs_spark.app.outputs import Folder, appearing, check_output, check_output_here
+from figs_spark.app.sources import Input, only, prepared, read, require
 from figs_spark.app.spreadsheets import safe_csv
 from figs_spark.clinical.small_cells import safe_line
 from figs_spark.dataframes.columns import column
+from figs_spark.stages.base.checks import Checked
+from figs_spark.treesum import Feature
+from figs_spark.treesum.nodes import CODE, TEXT
 from figs_spark.treesum.small_cells import HIDDEN, STRICT
 
 log = logging.getLogger("figs_spark")
@@ -56,12 +69,15 @@ class Train(Input):
     """Fit a model to a table, print it, evaluate it on held-out rows, save it."""
 
     rows: int = key(100_000, "rows to generate if there is no input", low=1)
-    label: str | None = key(None, "column to predict; needed with an input")
+    label: str | None = key(
+        None, "column to predict, or an SQL condition: \"readmitted = '<30'\"; needed with an input"
+    )
+    positive: str | None = key(None, "value of the label to predict against all others: '<30'")
     features: list[str] | None = key(None, "columns to predict from; default: all others")
     exclude: list[str] = key([], "columns that are not features")
     weight: str | None = key(None, "column with row weights")
     reference: str | None = key(None, "column with another score, to compare the model with")
-    task: Task = key("auto", "auto: booleans and small whole numbers from 0 up are classes")
+    task: Task = key("auto", "auto: text, booleans and small whole numbers from 0 up are classes")
     kind: Kind = key("figs", "FIGS, Bagging-FIGS, or G-FIGS (one model per group)")
     model: dict[str, Any] = key({}, "Params of the estimator, by name")
     split: Holdout = section(Holdout, "which rows train, validate and test")
@@ -84,6 +100,7 @@ def check(settings: Settings[Train]) -> None:
         require(settings, "label", "the column to predict")
     if settings.overwrite and values.output is None:
         raise settings.error("--overwrite", "an output is needed: the folder to replace.")
+    check_output_here(settings)
     check_holdout(settings)
     check_params(settings)
     check_leaves(settings)
@@ -110,18 +127,25 @@ def run(spark: SparkSession, settings: Settings[Train]) -> None:
     settings = with_large_leaves(settings)
     if settings.job.output is not None:
         check_output(spark, settings)
+    source = TrainingSource.of(spark, settings.job)
     data, settings = load(spark, settings)
-    division = divide(data, settings.job.split)
+    division = divide(data, settings.job.split, settings.job.derive)
+    data, settings = labelled(data, settings)
     features, data = columns(data, settings, division)
     task = task_of(data, settings)
     if settings.dry_run:
-        print(plan(data, settings.job, features, task))
+        checked = check_rows(in_parts(data)[TRAIN], settings, features, task)
+        print(plan(data, settings.job, checked, task))
         return
     if settings.job.output is None:
         train(data, settings, features, task)
         return
     with appearing(spark, settings) as folder:
-        save(folder, settings, division, *train(data, settings, features, task))
+        fitted, metrics = train(data, settings, features, task)
+        if settings.job.privacy == "open":
+            known = known_values(fitted.model, in_parts(data)[TRAIN])
+            source = replace(source, known=known)
+        save(folder, settings, division, source, fitted, metrics)
     print(f"Saved to {settings.job.output}")
 
 
@@ -129,7 +153,11 @@ def load(spark: SparkSession, settings: Settings[Train]) -> tuple[DataFrame, Set
     """The rows, and the settings; for generated rows these are filled in."""
     values = settings.job
     if values.input is not None:
-        return read(spark, settings), settings
+        data = read(spark, replace(settings, job=replace(values, derive={}, where=None)))
+        if taken := [name for name in values.derive if name in data.columns]:
+            message = f"the input already has a column '{taken[0]}'. Choose another name."
+            raise settings.error(f"derive.{taken[0]}", message, UNFIT_INPUT)
+        return prepared(data, settings), settings
     group = values.split.group or (None if values.split.column else "patient_id")
     values = replace(
         values,
@@ -139,13 +167,24 @@ def load(spark: SparkSession, settings: Settings[Train]) -> tuple[DataFrame, Set
         split=replace(values.split, group=group),
     )
     rows = datasets.trauma_registry(spark, values.rows, with_risk=True)
-    return filtered(rows, settings), replace(settings, job=values)
+    return prepared(rows, settings), replace(settings, job=values)
+
+
+def labelled(data: DataFrame, settings: Settings[Train]) -> tuple[DataFrame, Settings[Train]]:
+    """The rows with the label as a column, and the settings with its name."""
+    values = settings.job
+    label = str(values.label)
+    data = with_label(data, settings, label, values.positive)
+    if values.features is None:
+        hidden = [name for name in data.columns if tells_label(name, label)]
+        values = replace(values, exclude=[*values.exclude, *hidden])
+    return data, replace(settings, job=replace(values, label=label_name(label, values.positive)))
 
 
 def columns(
     data: DataFrame, settings: Settings[Train], division: Division
 ) -> tuple[list[str], DataFrame]:
-    """The features, and the table with the columns in use; a boolean label becomes 0 or 1."""
+    """The features, and the table with the columns in use."""
     values = settings.job
     label = str(values.label)
     others = [c for c in (values.weight, values.reference, values.split.column) if c]
@@ -157,22 +196,26 @@ def columns(
         named += [n for n in names if n in data.columns] if isinstance(names, list) else []
     outputs = {c for c in columns_in_params(values.model) if c not in data.columns}
     divided = data.withColumn(PART, division.part())
-    kept = only(divided, [*(n for n in named if n not in outputs), PART])
-    if isinstance(kept.schema[label].dataType, BooleanType):
-        kept = kept.withColumn(label, column(label).cast("int"))
-    return features, kept
+    return features, only(divided, [*(n for n in named if n not in outputs), PART])
 
 
-def plan(data: DataFrame, values: Train, features: list[str], task: str) -> str:
+def in_parts(data: DataFrame) -> dict[str, DataFrame]:
+    """The training, validation and test rows."""
+    return {part: data.where(F.col(PART) == part).drop(PART) for part in PARTS}
+
+
+def plan(data: DataFrame, values: Train, checked: Checked, task: str) -> str:
+    features = checked.table.features
+    classes = ": " + ", ".join(checked.class_names) if checked.class_names else ""
     kinds = {field.name: field.dataType.simpleString() for field in data.schema.fields}
     by = values.split.column or f"shares {values.split.fractions}"
     group = f", each {values.split.group} in one part" if values.split.group else ""
     lines = [
         "Nothing was fitted or written (--dry-run). The job would",
         f"  read     {values.input or f'{values.rows:,} generated rows'}",
-        f"  predict  {values.label} ({kinds[str(values.label)]}), {task}",
-        f"  from     {len(features)} features:",
-        *(f"             {name} ({kinds[name]})" for name in features),
+        f"  predict  {values.label} ({kinds[str(values.label)]}), {task}{classes}",
+        f"  from     {checked.table.rows:,} training rows with {len(features)} features:",
+        *(f"             {f.name} ({kinds[f.name]}{_categories(f)})" for f in features),
         f"  divide   by {by}{group}",
         f"  fit      {values.kind} with {values.model or 'default Params'}",
         f"  size     {values.size.choose}",
@@ -181,12 +224,20 @@ def plan(data: DataFrame, values: Train, features: list[str], task: str) -> str:
     return "\n".join(lines)
 
 
+def _categories(feature: Feature) -> str:
+    if feature.kind not in (TEXT, CODE):
+        return ""
+    others = f" and {feature.others:,} other values" if feature.others else ""
+    kind = "ordered" if feature.ordered else "categories"
+    return f", {len(feature.categories or ()):,} {kind}{others}"
+
+
 def train(
     data: DataFrame, settings: Settings[Train], features: list[str], task: str
 ) -> tuple[Fitted, dict[str, Any]]:
     """Fit, print and evaluate."""
     values = settings.job
-    parts = {part: data.where(F.col(PART) == part).drop(PART) for part in PARTS}
+    parts = in_parts(data)
     started = time.perf_counter()
     try:
         fitted = fit(parts, settings, features, task)
@@ -216,6 +267,7 @@ def metrics_on(rows: DataFrame, model: Any, values: Train) -> dict[str, Any] | N
     label, score = str(values.label), values.reference
     if rows.isEmpty():
         return None
+    rows = with_label_numbers(model, rows, label)
     metrics = measure(model, rows, label, values.weight)
     if score and outcome(model) == BINARY:
         rows = rows.where(column(score).isNotNull())
@@ -260,6 +312,7 @@ def save(
     folder: Folder,
     settings: Settings[Train],
     division: Division,
+    source: TrainingSource,
     fitted: Fitted,
     metrics: dict[str, Any],
 ) -> None:
@@ -271,5 +324,9 @@ def save(
     folder.write("metrics.json", json.dumps(plain(metrics), indent=2) + "\n")
     if fitted.sizes is not None:
         folder.write("sizes.csv", safe_csv(fitted.sizes))
-    record = {"settings": asdict(settings.job), "division": division.to_dict()}
+    record = {
+        "settings": asdict(settings.job),
+        "division": division.to_dict(),
+        "source": source.to_dict(),
+    }
     folder.write("settings.json", json.dumps(plain(record), indent=2) + "\n")

@@ -99,7 +99,7 @@ def _read_section(
 def _read_value(declared: Key, node: yaml.Node, where: str, content: _Content) -> None:
     content.origins[declared.name] = f"{where} ({declared.name})"
     try:
-        value = _plain(node)
+        value = _texts(node) if declared.holds_texts else _plain(node)
         if declared.is_map:
             _check_types(value)
         content.values[declared.name] = convert(declared, value)
@@ -130,6 +130,17 @@ def _plain(node: yaml.Node) -> Any:
         raise ValueError(f"it is not what its tag '{node.tag}' says") from error
     finally:
         loader.dispose()
+
+
+def _texts(node: yaml.Node) -> Any:
+    """A map with its values as they are written: `-`, `no` and `1e3` are texts, too."""
+    if not isinstance(node, yaml.MappingNode):
+        return _plain(node)
+    _check_nodes(node)
+    return {
+        str(key.value): value.value if isinstance(value, yaml.ScalarNode) else _plain(value)
+        for key, value in node.value
+    }
 
 
 def _check_nodes(node: yaml.Node) -> None:
@@ -184,10 +195,20 @@ def scalar(text: str) -> Any:
 
     A ValueError says why a text is not YAML.
     """
-    try:
-        node = yaml.compose(text, Loader=_Loader)
-    except (yaml.YAMLError, RecursionError) as error:
-        raise ValueError(f"{text!r:.60} is not YAML: {_why(error)}") from error
+    node = _node(text)
     value = None if node is None else _plain(node)
     _check_types(value)
     return value
+
+
+def text_map(text: str) -> Any:
+    """A map on the command line whose values are taken as they are written."""
+    node = _node(text)
+    return None if node is None else _texts(node)
+
+
+def _node(text: str) -> yaml.Node | None:
+    try:
+        return yaml.compose(text, Loader=_Loader)
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ValueError(f"{text!r:.60} is not YAML: {_why(error)}") from error

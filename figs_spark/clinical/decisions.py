@@ -46,9 +46,10 @@ def decision_curve_of(rows: RowsByScore, thresholds: Sequence[float] | Floats) -
 
 
 def usual_thresholds(rows: RowsByScore, threshold: float | None = None) -> Floats:
-    """From 0.5% to where decisions end: four times the rate, or twice the threshold in use."""
+    """From 0.5% to where decisions end: four times the rate, or twice the threshold in use, but
+    for no other reason beyond a half."""
     rate = float(rows.positives.sum() / rows.weights.sum())
-    end = min(LARGEST, max(0.2, 4 * rate, 2 * (threshold or 0.0)))
+    end = min(LARGEST, max(0.2, 4 * rate, min(0.5, 2 * (threshold or 0.0))))
     return np.linspace(0.005, end, POINTS)
 
 

@@ -23,6 +23,7 @@ from pyspark.sql.types import (
 from figs_spark.clinical.curves import RowsByScore
 from figs_spark.clinical.rows_by_score import sums_by_score
 from figs_spark.dataframes.columns import column, field, numeric_field
+from figs_spark.dataframes.labels import label_number
 
 FRACTIONAL = (FloatType, DoubleType)
 GROUPING = (StringType, IntegralType, BooleanType, DateType, *FRACTIONAL)
@@ -30,8 +31,9 @@ GROUPING = (StringType, IntegralType, BooleanType, DateType, *FRACTIONAL)
 
 @dataclass(frozen=True)
 class Scored:
-    """A DataFrame, and its columns with the label (0 or 1), the score, the weight and the group.
+    """A DataFrame, and its columns with the label, the score, the weight and the group.
 
+    The label is 0 or 1, a boolean, or text if the score is of a model that knows the two classes.
     The score is a number, or the second of two numbers in a vector or array, as in `probability`.
     """
 
@@ -71,12 +73,12 @@ class Scored:
 
     def _columns(self) -> DataFrame:
         """y, s, w, g, and `wide`: whether a vector does not have two values."""
-        numeric_field(self.frame, self.label, "labelCol")
+        label = label_number(self.frame, self.label, self.score)
         if self.weight:
             numeric_field(self.frame, self.weight, "weightCol")
         score, wide = self._score_column()
         return self.frame.select(
-            column(self.label).cast("double").alias("y"),
+            label.alias("y"),
             score.alias("s"),
             (column(self.weight).cast("double") if self.weight else F.lit(1.0)).alias("w"),
             (self._group_column(self.group) if self.group else F.lit(0)).alias("g"),

@@ -73,7 +73,8 @@ class Bins:
 
     @property
     def categorical(self) -> list[bool]:
-        return [feature.categories is not None for feature in self.described]
+        """Which features are split as sets; ordered categories are cut as numbers are."""
+        return [f.categories is not None and not f.ordered for f in self.described]
 
     def encode(self, table: Floats) -> tuple[NDArray[np.uint8], dict[int, Floats]]:
         """The bin codes of a float64 table (rows, features), row-major, and the values of exactly
@@ -115,8 +116,12 @@ class Bins:
             goes_left[: last + 1] = True
             goes_left[bins.count] = found.missing_left
             return Split(feature, step, found.gain, found.missing_left, threshold), goes_left
-        listed_left = self._lists_left(feature, found)
-        listed = found.left_bins if listed_left else found.right_bins
+        if self.described[feature].ordered:
+            first = int(found.right_bins[0]) if len(found.right_bins) else len(categories)
+            listed_left, listed = False, np.arange(first, len(categories))
+        else:
+            listed_left = self._lists_left(feature, found)
+            listed = found.left_bins if listed_left else found.right_bins
         goes_left[:] = not listed_left
         goes_left[listed] = listed_left
         goes_left[self.features[feature].count] = found.missing_left

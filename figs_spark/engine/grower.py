@@ -45,7 +45,7 @@ from figs_spark.engine.kernels.records import CutLimits, Slots
 from figs_spark.engine.permissions import Constrained
 from figs_spark.engine.splits import TINY, BinSplit, Cut, Cuts, Side
 from figs_spark.treesum import Node, Split, TreeSum
-from figs_spark.treesum.nodes import BOOLEAN, IDENTITY, NUMBER, Coefficients
+from figs_spark.treesum.nodes import BOOLEAN, IDENTITY, Coefficients
 from figs_spark.treesum.text import condition
 from figs_spark.treesum.visible import visible_name
 
@@ -81,6 +81,7 @@ class GrowthRules:
     joint: bool = True  # whether a ridge also means that all values are fitted together
     logistic: bool = False  # whether splits lower the logistic loss, not the squared one
     constraints: Constraints | None = None
+    category_smoothing: float = 0.0  # rows; above 0 a set also pays for its freedom
 
 
 def grow(
@@ -107,16 +108,23 @@ class Growth(Constrained):
     """One model while it grows. A greedy step: `request` a pass, `absorb` its sums, `split`."""
 
     def __init__(
-        self, bins: Bins, layout: Layout, rules: GrowthRules, centre: Floats, member: int = 0
+        self,
+        bins: Bins,
+        layout: Layout,
+        rules: GrowthRules,
+        centre: Floats,
+        member: int = 0,
+        reported: bool = True,
     ):
         self.bins, self.layout, self.rules = bins, layout, rules
-        self.centre, self.member = centre, member
+        self.centre, self.member, self.reported = centre, member, reported
         self.trees = GrowingTrees(layout.outputs)
         self.candidates = CandidateHistograms(layout, self.trees, self._may_split)
         self.losses: list[float] = []
         self.path: list[Floats] | None = None  # coefficients of each size, if fitted together
         self.link = IDENTITY
         self.remarks: tuple[str, ...] = ()
+        self.freedoms: list[int] = []  # of each split: 1, or categories in the leaf less one
         self.steps = 0
         self.done = False
         self._best: dict[int, Cut | None] = {}  # by candidate
@@ -124,7 +132,7 @@ class Growth(Constrained):
         self._choice = NEW_ROOT  # a candidate that is to be split and must be kept
         self._last = NEW_ROOT  # the node that the last step split, once there is one
         self._categorical = bins.categorical
-        self._all_cuts = Cuts(layout, self._categorical)
+        self._all_cuts = Cuts(layout, self._categorical, rules.category_smoothing)
         self._permissions = self._asked_permissions()
         self._random = np.random.default_rng([rules.seed % 2**64, member])
         self._draw_features(rules.features_per_step)
@@ -256,18 +264,18 @@ class Growth(Constrained):
         self.trees.divide(leaf, split, goes_left, sides, moves)
         self._note(leaf)
         lowered = sum(float(side.g @ move) for side, move in zip(sides, moves, strict=True))
-        if (
-            self._limits.ridge or self._permissions is not None
-        ):  # then the residuals of a side keep a mean
+        if self._limits.ridge or self._permissions is not None:  # a side may keep a mean residual
             left_over = (side.g - side.weight * move for side, move in zip(sides, moves))
             lowered += sum(float(rest @ move) for rest, move in zip(left_over, moves))
         self.losses.append(max(self.losses[-1] - lowered / self.weight, 0.0))
+        self.freedoms.append(best.freedom if self._categorical[feature] else 1)
         self._last = leaf
-        level = logging.DEBUG if self.member else logging.INFO
+        level = logging.INFO if self.reported else logging.DEBUG
         if log.isEnabledFor(level):
             log.log(
                 level,
-                "split %d: tree %d, %s, gain %.6g, %.2f s",
+                "%ssplit %d: tree %d, %s, gain %.6g, %.2f s",
+                "" if self.reported else f"model {self.member}, ",
                 self.steps + 1,
                 self.trees.nodes[leaf].tree + 1,
                 self._shown(split),
@@ -282,7 +290,7 @@ class Growth(Constrained):
     def _shown(self, split: Split) -> str:
         """A split for the log, which names no category of text or codes."""
         feature = self.bins.described[split.feature]
-        if feature.kind in (NUMBER, BOOLEAN):
+        if feature.categories is None or feature.kind == BOOLEAN:
             return condition(feature, split, True)
         return f"{visible_name(feature.name)} by categories"
 
@@ -318,6 +326,7 @@ class Growth(Constrained):
             empty=TINY * self.weight,
             tie=TIE * max(squares, ROUNDING * raw),
             ridge=0.0 if rules.joint else rules.ridge or 0.0,
+            noise=squares / self.rows if rules.category_smoothing else 0.0,
         )
 
     @property
@@ -371,7 +380,8 @@ class Growth(Constrained):
             drawn = np.sort(self._random.choice(every, size, replace=False))
             self._features = drawn.astype(np.int32)
             categorical = [self._categorical[j] for j in drawn]
-            self._cuts = Cuts(self.layout.subset(self._features), categorical)
+            smoothing = self.rules.category_smoothing
+            self._cuts = Cuts(self.layout.subset(self._features), categorical, smoothing)
 
     # Which candidates still compete
 
@@ -424,4 +434,4 @@ class Growth(Constrained):
 
 def _decimals(spread: float) -> int:
     """About a 1e-12th of the spread of the target: more is rounding."""
-    return 12 - math.floor(math.log10(spread or 1.0))
+    return 12 - math.floor(math.log10(spread or 1.0)) if math.isfinite(spread) else 0

@@ -3,10 +3,16 @@
 All cuts of all features are tried: the bins of a feature lie in a row, so the left side of each cut
 is a running sum. Categories are first put in the order of their mean residual, where the best set
 of categories is again a cut. Missing values try both sides.
+
+A set of many categories would win by its freedom: of K categories without any effect, the best set
+gains about 2/pi * K times the variance of the target. So the means are drawn to that of the leaf
+before they are put in order, and a set pays the price of its freedom before it competes. A feature
+with few categories pays nothing.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -24,6 +30,8 @@ if TYPE_CHECKING:
     from figs_spark.engine.constraints import Bargain
 
 TINY = 1e-12  # a child with a smaller share of the weight counts as empty
+FREE_GAIN = 2 / math.pi  # by a category without effect, on the side where chance put it
+FEW = 16  # categories that a set has for nothing; means of so few are not smoothed
 
 
 @dataclass(frozen=True)
@@ -48,10 +56,11 @@ class Side:
 class Cut:
     """The best cut of one leaf: after which bin, in the order of its histogram."""
 
-    gain: float  # by which cuts compete
+    gain: float  # by which cuts compete, less the price of a set
     position: int
     missing_left: bool
     lowered: float | None = None  # the gain itself, if constraints changed it
+    price: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -66,12 +75,17 @@ class BinSplit:
     left: Side
     right: Side
 
+    @property
+    def freedom(self) -> int:
+        """Of a set of categories: each that the leaf has could go to either side, but for one."""
+        return max(1, len(self.left_bins) + len(self.right_bins) - 1)
+
 
 class Cuts:
     """Where cuts can be made, for a layout and the features that are categorical."""
 
-    def __init__(self, layout: Layout, categorical: Sequence[bool]):
-        self.layout = layout
+    def __init__(self, layout: Layout, categorical: Sequence[bool], smoothing: float = 0.0):
+        self.layout, self.smoothing = layout, smoothing
         self.categorical = [j for j, yes in enumerate(categorical) if yes]
 
     def best(self, histograms: Floats, limits: CutLimits) -> list[Cut | None]:
@@ -80,11 +94,14 @@ class Cuts:
             histograms = np.stack([h[self._order(h)] for h in histograms])
         gains = np.empty(len(histograms))
         cuts = np.zeros(len(histograms), np.int64)
+        prices = self.prices(histograms, limits)
         run: Any = kernel.best_cuts if jit.available() else kernel.best_cuts_plain
-        run(histograms, self.layout.offsets, self.layout.outputs, limits, gains, cuts)
+        run(histograms, self.layout.offsets, self.layout.outputs, limits, prices, gains, cuts)
+        features = np.searchsorted(self.layout.offsets, cuts // 2, "right") - 1
+        paid = prices[np.arange(len(histograms)), features]
         return [
-            Cut(gain, cut // 2, cut % 2 == 0) if gain > -np.inf else None
-            for gain, cut in zip(gains.tolist(), cuts.tolist(), strict=True)
+            Cut(gain, cut // 2, cut % 2 == 0, price=price) if gain > -np.inf else None
+            for gain, cut, price in zip(gains.tolist(), cuts.tolist(), paid.tolist(), strict=True)
         ]
 
     def best_allowed(self, histogram: Floats, limits: CutLimits, bargain: Bargain) -> Cut | None:
@@ -118,15 +135,27 @@ class Cuts:
     def _first_best(
         self, gains: Floats, histogram: Floats, limits: CutLimits, bargain: Bargain | None
     ) -> Cut | None:
-        """The first of the cuts that gain most."""
+        """The first of the cuts that gain most, once sets have paid their price."""
+        paid = np.repeat(self.prices(histogram[None], limits)[0], 2 * np.array(self.layout.widths))
         own = gains
         if bargain is not None:
             gains, own = bargain.apply(gains, histogram, self.layout)
+        gains = gains - paid
         top = float(gains.max(initial=-np.inf))
         if top == -np.inf:
             return None
         cut = int(np.argmax(gains >= top - limits.tie))
-        return Cut(top, cut // 2, cut % 2 == 0, None if bargain is None else float(own[cut]))
+        lowered = None if bargain is None else float(own[cut])
+        return Cut(top, cut // 2, cut % 2 == 0, lowered, float(paid[cut]))
+
+    def prices(self, histograms: Floats, limits: CutLimits) -> Floats:
+        """What a set of each feature pays in each leaf, for the categories that the leaf has."""
+        prices = np.zeros((len(histograms), len(self.layout.offsets) - 1))
+        for j in self.categorical if limits.noise else ():
+            start, missing = self._span(j)
+            present = (histograms[:, start:missing, -1] > 0.5).sum(axis=1)
+            prices[:, j] = FREE_GAIN * limits.noise * np.maximum(present - FEW, 0)
+        return prices
 
     def _order(self, histogram: Floats) -> NDArray[np.intp]:
         """Bins with the categories sorted by mean residual, empty ones last."""
@@ -135,7 +164,8 @@ class Cuts:
         for j in self.categorical:
             start, missing = self._span(j)
             bins = histogram[start:missing]
-            order[start:missing] = start + _rank(bins[:, :outputs], bins[:, outputs:])
+            smoothing = self.smoothing if missing - start > FEW else 0.0
+            order[start:missing] = start + _rank(bins[:, :outputs], bins[:, outputs:], smoothing)
         return order
 
     def _span(self, feature: int) -> tuple[int, int]:
@@ -156,8 +186,9 @@ class Cuts:
         right_side = self._side(histogram, right if missing_left else np.concatenate([right, gone]))
         if not seen[missing]:
             missing_left = left_side.outweighs(right_side)
-        gain = cut.gain if cut.lowered is None else cut.lowered
-        return BinSplit(gain, j, left - start, right - start, missing_left, left_side, right_side)
+        gain = cut.gain + cut.price if cut.lowered is None else cut.lowered
+        left, right = left - start, right - start
+        return BinSplit(gain, j, left, right, missing_left, left_side, right_side)
 
     def _side(self, histogram: Floats, bins: NDArray[np.intp]) -> Side:
         sums, layout = histogram[bins].sum(axis=0), self.layout
@@ -166,8 +197,10 @@ class Cuts:
         return Side(sums[: layout.outputs], weight, rows, curvature)
 
 
-def _rank(g: Floats, weights: Floats) -> NDArray[np.intp]:
+def _rank(g: Floats, weights: Floats, smoothing: float = 0.0) -> NDArray[np.intp]:
     """Categories by mean residual; with several outputs along the direction they vary most in.
+
+    The means are those of the category's rows and of `smoothing` more rows like those of the leaf.
 
     Means that differ by rounding alone are equal, so that the order does not depend on how the
     rows were partitioned.
@@ -176,6 +209,11 @@ def _rank(g: Floats, weights: Floats) -> NDArray[np.intp]:
     if not rows.any():
         return np.arange(len(rows))
     weight = np.where(rows, weights[:, 0], 1.0)
+    if smoothing:
+        total = weights[rows].sum(axis=0)
+        more = smoothing * total[0] / total[-1]
+        g = g + more * g[rows].sum(axis=0) / total[0]
+        weight = weight + more
     means = np.where(rows[:, None], g / weight[:, None], 0.0)
     if means.shape[1] == 1:
         along = means[:, 0]

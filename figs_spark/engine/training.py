@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -54,6 +54,7 @@ class Trained:
     models: list[TreeSum]
     held_out_losses: list[Floats] | None = None  # of each model after 0, 1, 2, ... splits
     out_of_bag: Floats | None = None  # see `out_of_bag_sums`
+    freedoms: list[list[int]] | None = None  # of each model by split, see `Growth.freedoms`
 
 
 def train(
@@ -63,36 +64,49 @@ def train(
     weights: Weights | None = None,
     out_of_bag: bool = False,
     progress: Progress = lambda models: None,
+    reported: int | None = None,
 ) -> Trained:
     """Grow models over the same packed rows; `weights` tell what a row weighs in each.
 
     If the table says which rows are held out of which model, their losses are added; with
-    `out_of_bag` the sums over rows that a bootstrap sample left out.
+    `out_of_bag` the sums over rows that a bootstrap sample left out. The log has the splits of the
+    model `reported`, or of the only one; those of others are for debugging.
     """
+    reported = 0 if members == 1 else reported
     weights = weights or OwnWeights(table.target)
     tell_driver_memory(table, plan)
     with packed(table, plan, weights) as (bins, backend):
         centre = table.target.centres
-        growths = [growing(bins, backend.layout, plan.rules, centre, k) for k in range(members)]
+        growths = [
+            growing(bins, backend.layout, plan.rules, centre, k, reported=k == reported)
+            for k in range(members)
+        ]
         grown = backend.grow(growths, progress)
         if plan.refit is not None:
             _refit(backend, grown, plan.refit, table.class_factors)
-        models = [growth.model for growth in grown]
+        trained = Trained(
+            [growth.model for growth in grown], freedoms=[growth.freedoms for growth in grown]
+        )
         if out_of_bag:
-            return Trained(models, out_of_bag=_out_of_bag(backend, grown))
+            return replace(trained, out_of_bag=_out_of_bag(backend, grown))
         if "held" in table.frame.columns:
-            return Trained(models, held_out_losses=_held_out(backend, grown))
-        return Trained(models)
+            return replace(trained, held_out_losses=_held_out(backend, grown))
+        return trained
 
 
 def growing(
-    bins: Bins, layout: Layout, rules: GrowthRules, centre: Floats, member: int = 0
+    bins: Bins,
+    layout: Layout,
+    rules: GrowthRules,
+    centre: Floats,
+    member: int = 0,
+    reported: bool = True,
 ) -> Growth:
     """A model that is about to grow, in the way that the rules ask for."""
     kind: type[Growth] = Growth if rules.ridge == 0 or not rules.joint else JointGrowth
     if rules.logistic:
         kind = LogisticGrowth
-    return kind(bins, layout, rules, centre, member)
+    return kind(bins, layout, rules, centre, member, reported)
 
 
 def _refit(

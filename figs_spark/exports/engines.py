@@ -238,13 +238,11 @@ def run_pmml(text: str, model: Instrument, patients: Sequence[Patient]) -> Rows:
 def _java() -> Any:
     """A Java of its own for JPMML: inside this process a fault of Java would end Python too."""
     import jpmml_evaluator
-    from jpmml_evaluator.py4j import Py4JBackend
-    from py4j.java_gateway import JavaGateway
+    from jpmml_evaluator import py4j
 
     classes = os.pathsep.join(jpmml_evaluator._classpath(user_classpath=[]))
-    return Py4JBackend(
-        JavaGateway.launch_gateway(classpath=classes, java_path=None, die_on_exit=True)
-    )
+    gateway = py4j.JavaGateway.launch_gateway(classpath=classes, java_path=None, die_on_exit=True)
+    return py4j.Py4JBackend(gateway)
 
 
 # ONNX

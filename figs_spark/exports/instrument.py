@@ -52,13 +52,13 @@ class Family:
     group_column: str | None = None
     notes: tuple[str, ...] = ()
 
+    def with_notes(self, notes: tuple[str, ...]) -> Family:
+        return replace(self, notes=(*self.notes, *notes))
+
     @property
     def link(self) -> str:
         """What the score of a sum is: the outcome itself, or its log odds."""
         return self.sums[0].link if self.sums else IDENTITY
-
-    def with_notes(self, notes: tuple[str, ...]) -> Family:
-        return replace(self, notes=(*self.notes, *notes))
 
 
 @dataclass(frozen=True)

@@ -153,7 +153,8 @@ def _legend(
             Text(x + 18, y + 11, text, 11, PALE_INK),
         ]
         x += text_width(text, 11) + 30
-    notes = ["n: training rows"]
+    own = any(tree.own_rows is not None for tree in reading.model.trees)
+    notes = ["n: training rows of the group" if own else "n: training rows"]
     if reading.in_percent:
         notes.insert(0, "pp: percentage points")
     if reading.in_log_odds:

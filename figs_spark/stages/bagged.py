@@ -113,6 +113,7 @@ class BaggedModel(FittedModel):
             raise ValueError(
                 "Out-of-bag predictions need idCol. Set it to a column that identifies the rows."
             )
+        dataset = self._with_derived(dataset)
         hashable_field(dataset, name, "idCol")
         dataset, features = self._with_features(dataset, f"{self.uid}_features")
         ensemble = Ensemble.of(self.members, self._sum_outcome)
@@ -244,7 +245,7 @@ class BaggedEstimator(Growing):
     def _fit(self, dataset: DataFrame) -> BaggedModel:
         get = self.getOrDefault
         self._check_params()
-        checked = self._checked(dataset)
+        checked = self._checked(self._with_derived(dataset))
         target = checked.table.target
         self._check_params(target.classes)
         weights = sampling(self, target)

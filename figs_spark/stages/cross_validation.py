@@ -7,6 +7,7 @@ the losses of all sizes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -32,8 +33,9 @@ class SizePath:
     `table` has one row per number of splits. `loss` is the squared error (in classification, of the
     probabilities) on held-out rows, as a mean over the folds, with its `standardError`.
     `trainingLoss` is the loss of the model of all rows on these rows. `bic` is
-    rows * log(trainingLoss) + log(rows) * (2 * splits + 1), because a split chooses a threshold and
-    a value.
+    rows * log(trainingLoss) + log(rows) * (1 + the freedom of each split): a split chooses a value
+    and a threshold, which is 2; or, if it is a set of categories, a value and the side of each
+    category that its leaf has, but for one.
     `model` is the model of all rows, at its largest size: `path.model.truncate(path.recommended)`.
     `foldLosses` has the loss of every size in each fold.
     """
@@ -130,18 +132,24 @@ def fold_losses(held_out: list[np.ndarray], sizes: int) -> pd.DataFrame:
     return pd.DataFrame(padded).rename_axis(index="fold", columns="splits")
 
 
-def size_table(by_fold: pd.DataFrame, training: tuple[float, ...], rows: int) -> pd.DataFrame:
-    """The table of a SizePath."""
+def size_table(
+    by_fold: pd.DataFrame, training: tuple[float, ...], rows: int, freedoms: Sequence[int]
+) -> pd.DataFrame:
+    """The table of a SizePath.
+
+    `freedoms` says of each split in how many ways it could be chosen, 1 for a threshold.
+    """
     import pandas as pd
 
     sizes, losses = len(training), by_fold.to_numpy()
     fitted = np.maximum(np.array(training), np.finfo(float).tiny)
+    chosen = 1 + np.concatenate([[0], np.cumsum(np.array(freedoms, dtype=float) + 1)])[:sizes]
     return pd.DataFrame(
         {
             "loss": losses.mean(axis=0),
             "standardError": losses.std(axis=0, ddof=1) / np.sqrt(len(losses)),
             "trainingLoss": training,
-            "bic": rows * np.log(fitted) + np.log(rows) * (2 * np.arange(sizes) + 1),
+            "bic": rows * np.log(fitted) + np.log(rows) * chosen,
         },
         index=pd.RangeIndex(sizes, name="splits"),
     )

@@ -212,12 +212,13 @@ class FIGSEstimator(NestedSizes):
         the folds are random, by `seed`.
         """
         self._check_params()
+        dataset = self._with_derived(dataset)
         fold = fold_column(dataset, numFolds, foldCol, self.getOrDefault("seed"))
         whole = self.copy()._set(validationIndicatorCol=None)
         checked = check(dataset, whole, self._classification, held=fold)
         with progress_bar(self.getOrDefault("verbose"), None) as step:
             plan = self._plan(checked)
-            trained = train(checked.table, plan, numFolds + 1, progress=step)
+            trained = train(checked.table, plan, numFolds + 1, progress=step, reported=numFolds)
         held_out = (trained.held_out_losses or [])[:numFolds]
         empty = [k for k, losses in enumerate(held_out) if np.isnan(losses).any()]
         if empty:
@@ -226,12 +227,13 @@ class FIGSEstimator(NestedSizes):
             )
         full = trained.models[numFolds]
         by_fold = fold_losses(held_out, len(full.losses))
-        table = size_table(by_fold, full.losses, checked.table.rows)
+        freedoms = (trained.freedoms or [])[numFolds]
+        table = size_table(by_fold, full.losses, checked.table.rows, freedoms)
         return SizePath(table, whole._model(checked, Trained([full])), by_fold)
 
     def _grow(self, dataset: DataFrame) -> tuple[Checked, Trained]:
         self._check_params()
-        checked = check(dataset, self, self._classification)
+        checked = check(self._with_derived(dataset), self, self._classification)
         self._check_params(checked.table.target.classes)
         with progress_bar(self.getOrDefault("verbose"), self.getOrDefault("maxSplits")) as step:
             trained = train(checked.table, self._plan(checked), progress=step)

@@ -71,7 +71,7 @@ def stability(
     kinds = {f"{rate:.1%} of labels swapped": Perturbation(flip=rate) for rate in flip}
     if bootstrap:
         kinds[BOOTSTRAP] = Perturbation(bootstrap=True)
-    table, plan, sizes = _inputs(estimator, dataset)
+    table, plan, sizes = training_inputs(estimator, dataset)
     if flip and table.target.classes != 2:
         raise ValueError(
             f"Labels are swapped between two classes, and column "
@@ -109,7 +109,9 @@ def _check(estimator: Any, flip: Sequence[float], repeats: int, bootstrap: bool)
         raise ValueError("At least one repeat of at least one perturbation is needed.")
 
 
-def _inputs(estimator: Any, dataset: DataFrame) -> tuple[Table, Plan, dict[Any, int | None]]:
+def training_inputs(
+    estimator: Any, dataset: DataFrame
+) -> tuple[Table, Plan, dict[Any, int | None]]:
     """The table to train on, the plan, and the largest size of each model, by group."""
     if isinstance(estimator, FIGSEstimator):
         whole = estimator.copy()._set(validationIndicatorCol=None)

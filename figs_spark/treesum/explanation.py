@@ -10,7 +10,8 @@ import numpy as np
 
 from figs_spark.treesum.nodes import CODE, Feature, Node, Split, TreeSum, is_missing
 from figs_spark.treesum.reading import MINUS, Labels, Reading
-from figs_spark.treesum.text import condition, number
+from figs_spark.treesum.text import condition, number, value_text
+from figs_spark.treesum.times import to_number
 from figs_spark.treesum.visible import visible
 
 if TYPE_CHECKING:
@@ -133,6 +134,8 @@ def _met(feature: Feature, split: Split, left: bool, cells: Sequence[Any]) -> Me
 def _value(feature: Feature, cell: Any) -> str:
     if is_missing(np.array([cell], dtype=object))[0]:
         return "missing"
+    if feature.is_time:
+        return value_text(feature, float(to_number(feature.kind, cell)))
     if feature.categories is None:
         return number(float(cell))
     if cell in feature.categories:

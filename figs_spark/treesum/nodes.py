@@ -22,6 +22,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from figs_spark.treesum.times import TIMES, to_numbers
+
 Category = str | bool | float
 NUMBER, BOOLEAN, TEXT, CODE = "number", "boolean", "text", "code"  # what a feature holds
 IDENTITY, LOGIT = "identity", "logit"  # what a score is: the outcome itself, or its log odds
@@ -34,10 +36,12 @@ Coefficients = tuple[Value, ...]  # the constant, then one of each split in the 
 class Feature:
     """A column of the input; `categories` is None for a numeric one.
 
-    `kind` is "number", "boolean", "text" or "code", a number that stands for a category. It needs
-    to be given only for text without categories. A fitted model has the categories that some split
-    lists. `others` is how many values were too rare in training, or beyond the most frequent, to
-    be categories of their own.
+    `kind` is "number", "boolean", "text", "code", a number that stands for a category, or "date",
+    "timestamp" or "timestamp_ntz", which are split as numbers. It needs to be given only for these
+    and for text without categories. A fitted model has the categories that some split lists.
+    `others` is how many values were too rare in training, or beyond the most frequent, to be
+    categories of their own. Categories that are `ordered` are split at a place in their order: the
+    split lists all from there on.
     """
 
     __module__ = "figs_spark"
@@ -47,6 +51,7 @@ class Feature:
     labels: tuple[str, ...] | None = None  # names of the categories, if other than themselves
     kind: str = ""
     others: int = 0
+    ordered: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kind", self.kind or kind_of(self.categories))
@@ -58,8 +63,13 @@ class Feature:
 
     @property
     def holds_numbers(self) -> bool:
-        """Whether the values are float64: a numeric feature, or categories that are numbers."""
-        return self.kind in (NUMBER, CODE)
+        """Whether the values are float64: numbers, categories that are numbers, or times."""
+        return self.kind in (NUMBER, CODE, *TIMES)
+
+    @property
+    def is_time(self) -> bool:
+        """Whether the values are dates or timestamps."""
+        return self.kind in TIMES
 
 
 def kind_of(categories: tuple[Category, ...] | None) -> str:
@@ -104,7 +114,10 @@ class Split:
 
 @dataclass(frozen=True)
 class Node:
-    """A node: the value it has (or had) as a leaf, and the number of training rows in it."""
+    """A node: the value it has (or had) as a leaf, and the number of training rows in it.
+
+    `own_rows` are those of the group that the model is for, if rows of other groups trained it too.
+    """
 
     __module__ = "figs_spark"
 
@@ -114,6 +127,12 @@ class Node:
     split: Split | None = None
     left: Node | None = None
     right: Node | None = None
+    own_rows: int | None = None
+
+    @property
+    def shown_rows(self) -> int:
+        """The rows to show to a reader: of the group itself, if there is one."""
+        return self.rows if self.own_rows is None else self.own_rows
 
     @property
     def branches(self) -> tuple[Split, Node, Node] | None:
@@ -213,7 +232,7 @@ class TreeSum:
         trees = [t.truncate(k) for t in self.trees if t.split is not None and t.split.step < k]
         if not trees:
             root = self.trees[0]
-            trees = [Node(self.constant, root.rows, root.weight)]
+            trees = [Node(self.constant, root.rows, root.weight, own_rows=root.own_rows)]
         smaller = replace(self, trees=tuple(trees), losses=self.losses[: k + 1])
         if self.path is None or k >= len(self.path):
             return smaller
@@ -332,6 +351,8 @@ def _column(feature: Feature, cells: NDArray[Any]) -> NDArray[Any]:
     """Numbers as float64 with NaN for missing; text and booleans as objects."""
     if not feature.holds_numbers:
         return np.asarray(cells, dtype=object)
+    if feature.is_time and cells.dtype.kind in "OMU":
+        return to_numbers(feature.kind, cells)
     if cells.dtype == object:
         cells = np.array([np.nan if v is None or v != v else v for v in cells])
     return np.asarray(cells, dtype=np.float64)

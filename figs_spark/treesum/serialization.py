@@ -26,6 +26,7 @@ from figs_spark.treesum.nodes import (
 )
 from figs_spark.treesum.prediction import MOST_LOG_ODDS
 from figs_spark.treesum.strict_json import Entry, digest, parse, plain, shown
+from figs_spark.treesum.times import TIMES
 
 FORMAT = "figs_spark.treesum"
 VERSION = 2
@@ -165,6 +166,8 @@ def _feature_to_dict(feature: Feature) -> dict[str, Any]:
         data["kind"] = feature.kind
     if feature.others:
         data["others"] = feature.others
+    if feature.ordered:
+        data["ordered"] = True
     return data
 
 
@@ -175,7 +178,7 @@ def _features(entry: Entry) -> tuple[Feature, ...]:
 
 
 def _feature(entry: Entry) -> Feature:
-    fields = entry.fields(["name"], ["categories", "labels", "kind", "others"])
+    fields = entry.fields(["name"], ["categories", "labels", "kind", "others", "ordered"])
     categories, labels = None, None
     if "categories" in fields:
         categories = _categories(fields["categories"])
@@ -183,13 +186,18 @@ def _feature(entry: Entry) -> Feature:
         labels = tuple(item.text() for item in fields["labels"].items())
         if len(labels) != len(categories or ()):
             entry.damaged("there is not one label for each category")
-    if "kind" in fields and (categories != () or fields["kind"].value != TEXT):
-        fields["kind"].refuse(f"'{TEXT}', for a feature without categories,")
-    kind = TEXT if "kind" in fields else ""
+    kind = ""
+    if "kind" in fields:
+        kind = fields["kind"].text()
+        if not (categories == () and kind == TEXT) and not (categories is None and kind in TIMES):
+            fields["kind"].refuse(f"'{TEXT}' without categories, or one of {', '.join(TIMES)},")
     others = fields["others"].integer(1, 2**63 - 1) if "others" in fields else 0
     if others and kind_of(categories) in (NUMBER, BOOLEAN):
         fields["others"].refuse("no such entry for numbers and booleans")
-    return Feature(fields["name"].text(), categories, labels, kind, others)
+    ordered = "ordered" in fields and fields["ordered"].boolean()
+    if ordered and (kind or kind_of(categories)) != TEXT:
+        fields["ordered"].refuse("no such entry for anything but text")
+    return Feature(fields["name"].text(), categories, labels, kind, others, ordered)
 
 
 def _category_to_json(category: Category) -> Any:
@@ -224,6 +232,8 @@ def _node_to_dict(node: Node) -> dict[str, Any]:
         "rows": node.rows,
         "weight": plain(node.weight),
     }
+    if node.own_rows is not None:
+        data["own_rows"] = node.own_rows
     if branches := node.branches:
         split, left, right = branches
         data |= {
@@ -242,12 +252,14 @@ def _tree(root: Entry) -> Node:
         if depth > MAX_DEPTH:
             root.damaged(f"there are more than {MAX_DEPTH} levels")
         inner = ("split", "left", "right") if "split" in entry.object() else ()
-        fields = entry.fields(("value", "rows", "weight", *inner))
+        fields = entry.fields(("value", "rows", "weight", *inner), ("own_rows",))
+        own = fields["own_rows"].integer(0, 2**63 - 1) if "own_rows" in fields else None
         node = Node(
             value=fields["value"].numbers(),
             rows=fields["rows"].integer(0, 2**63 - 1),
             weight=fields["weight"].number(low=0.0),
             split=_split(fields["split"]) if inner else None,
+            own_rows=own,
         )
         read.append(node)
         pending += [(fields[name], depth + 1) for name in reversed(inner[1:])]

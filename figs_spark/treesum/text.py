@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from figs_spark.treesum.nodes import BOOLEAN, CODE, Feature, Node, Split, TreeSum
 from figs_spark.treesum.small_cells import hidden
 from figs_spark.treesum.small_cells import shown as shown_count
+from figs_spark.treesum.times import shown_time
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,6 +65,8 @@ def _instruction(models: Sequence[TreeSum], outcome: str) -> list[str]:
     ]
     if any(model.splits for model in models):
         lines.append("Values in parentheses belong to nodes that are split further: not added.")
+    if any(tree.own_rows is not None for model in models for tree in model.trees):
+        lines.append("Rows are the group's own; the weight has the share of other groups' rows.")
     remarks = dict.fromkeys(remark for model in models for remark in model.remarks)
     return [*lines, *(f"{remark}." for remark in remarks)]
 
@@ -93,7 +96,7 @@ def rules(model: TreeSum, outputs: Sequence[str] | None = None) -> pd.DataFrame:
     if model.outputs > 1:
         names = [f"value_{name}" for name in _output_names(model, outputs)]
     records = [
-        [k, leaf, _joined(conditions), *node.value, node.rows, node.weight]
+        [k, leaf, _joined(conditions), *node.value, node.shown_rows, node.weight]
         for k, tree in enumerate(model.trees, start=1)
         for leaf, (conditions, node) in enumerate(_leaves(model, tree, ()))
     ]
@@ -131,8 +134,13 @@ def _of_values(feature: Feature, split: Split, left: bool, shown: int | None) ->
     if _only_missing(feature, split, not left):
         return f"{name} is not missing"
     if split.threshold is not None:
-        return f"{name} {'<=' if left else '>'} {number(split.threshold)}"
+        return f"{name} {'<=' if left else '>'} {value_text(feature, split.threshold)}"
     return f"{name} {_membership(feature, split, left, shown)}"
+
+
+def value_text(feature: Feature, value: float) -> str:
+    """A number of a feature as text: a date if it stands for one."""
+    return shown_time(feature.kind, value) if feature.is_time else number(value)
 
 
 def number(value: float) -> str:
@@ -150,6 +158,9 @@ def _membership(feature: Feature, split: Split, left: bool, shown: int | None) -
     listed, inside = split.categories or (), left == split.listed_left
     if _is_boolean(feature) and len(listed) == 1:
         return "is true" if listed[0] == inside else "is false"
+    if feature.ordered and feature.categories is not None:
+        first = min(listed, key=feature.categories.index)
+        return f"{'>=' if inside else '<'} {_quoted(feature.label(first))}"
     labels = [_quoted(feature.label(category)) for category in listed]
     if shown is not None and len(labels) > shown:
         labels[shown:] = [f"... {len(labels) - shown} more"]
@@ -197,10 +208,10 @@ def row_texts(tree: Node, small_cell: int | None) -> Callable[[Node], str]:
     nodes those of their leaves could be told.
     """
     if small_cell is None:
-        return lambda node: f"{node.rows:,}"
+        return lambda node: f"{node.shown_rows:,}"
     leaves, least = list(tree.leaves()), small_cell
-    is_hidden = hidden([leaf.rows for leaf in leaves], least)
-    texts = {id(leaf): shown_count(leaf.rows, h, least) for leaf, h in zip(leaves, is_hidden)}
+    is_hidden = hidden([leaf.shown_rows for leaf in leaves], least)
+    texts = {id(leaf): shown_count(leaf.shown_rows, h, least) for leaf, h in zip(leaves, is_hidden)}
     return lambda node: texts.get(id(node), "")
 
 
@@ -228,7 +239,7 @@ def _table(model: TreeSum, outputs: Sequence[str], small_cell: int | None) -> li
 
 
 def _unweighted(node: Node) -> bool:
-    return math.isclose(node.weight, node.rows, rel_tol=1e-9)
+    return math.isclose(node.weight, node.shown_rows, rel_tol=1e-9)
 
 
 def _outline(model: TreeSum, node: Node, label: str, indent: str) -> Iterator[tuple[str, Node]]:

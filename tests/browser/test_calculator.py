@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,13 +15,14 @@ from figs_spark.exports.instrument import Instrument, Result
 from figs_spark.exports.page.calculator import NO_RESULT
 from figs_spark.exports.page.fields import Wording, make_fields
 from figs_spark.exports.page.page import Page, to_html
+from figs_spark.treesum.prediction import Outcome
 from figs_spark.treesum.reading import MINUS, Labels
 from tests.browser.forms import FILL, entries, patients
 from tests.support.fitted import NAMES, fitted
 from tests.support.hostile import HOSTILE
-from tests.support.instruments import instrument, random_instrument
+from tests.support.instruments import instrument, log_odds, random_instrument
 from tests.support.pictured import CARE, full, trauma
-from tests.support.treesums import random_tree_sum
+from tests.support.treesums import mild_tree_sum, random_tree_sum
 
 PATIENTS = 500
 
@@ -58,6 +59,7 @@ MODELS = {
     "figs, two classes": lambda: random_instrument(Random(1), 16, "sum", 2),
     "figs, a number": lambda: random_instrument(Random(2), 16, "sum", 0),
     "figs, three classes": lambda: random_instrument(Random(3), 16, "sum", 3),
+    "log odds": lambda: instrument(log_odds(random_tree_sum(Random(9), 12)), classes=2),
     "bagged": lambda: random_instrument(Random(4), 12, "mean", 2),
     "g-figs": lambda: random_instrument(Random(5), 16, "groups", 2),
     "g-figs, three classes": lambda: random_instrument(Random(6), 16, "groups", 3),
@@ -65,6 +67,26 @@ MODELS = {
         random_tree_sum(Random(8), 40), classes=2, thresholds=(0.3, 0.0)
     ),
 }
+
+
+@dataclass(frozen=True)
+class LogOdds(Outcome):
+    """Two classes whose score is log odds."""
+
+    classes: int = 2
+    link: str = "logit"
+
+    def expected(self, scores: Any, algebra: Any = None) -> list[Any]:
+        return [1 / (1 + np.exp(-score)) for score in scores]
+
+
+def of_log_odds() -> Instrument:
+    return replace(
+        instrument(mild_tree_sum(Random(10)), classes=2, threshold=0.3), outcome=LogOdds()
+    )
+
+
+MODELS["log odds"] = of_log_odds
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -128,7 +150,7 @@ def test_it_says_why(show: Callable[..., Any]) -> None:
     ):
         assert words in steps
     warnings = page.inner_text("#result-warnings")
-    assert "Systolic pressure is outside the range of training" in warnings
+    assert "Systolic pressure is outside the usual range" in warnings
     page.fill("#field-1", "")
     assert "Not known: Systolic pressure" in page.inner_text("#result-warnings")
 

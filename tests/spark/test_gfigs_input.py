@@ -28,10 +28,11 @@ def data(spark: SparkSession) -> DataFrame:
         ({"band": "monotonically_increasing_id()"}, {}, "has 200 values, and at most 64 groups"),
         ({}, {"groupCol": "nowhere"}, r"'nowhere' \(groupCol\) is not in the DataFrame"),
         (
-            {"died": IF_OLD.format("0", "died")},
-            {},
+            {"died": IF_OLD.format("0", "1")},
+            {"weighting": "separate"},
             r"Group 'old' of column 'band' \(groupCol\) has no positives: column 'died' "
-            r"\(labelCol\) is 1 in 0 of its \d+ rows. Merge it",
+            r"\(labelCol\) is 1 in 0 of its \d+ rows.\n"
+            r"Group 'young' .* has no negatives: .*\nMerge such groups",
         ),
         (
             {"died": IF_OLD.format("1", "died")},
@@ -40,7 +41,7 @@ def data(spark: SparkSession) -> DataFrame:
         ),
         (
             {"triage": IF_OLD.format("2", "triage")},
-            {"labelCol": "triage"},
+            {"labelCol": "triage", "weighting": "separate"},
             "Group 'old' .* has the single class 2 of column 'triage'",
         ),
         ({}, {"membershipFeaturesCols": ["age", "band"]}, "'band', the groupCol itself"),

@@ -86,6 +86,11 @@ def test_a_fit_gives_the_recorded_model(
 ) -> None:
     assert type(model).__name__ == recorded["class"]
     contents = with_listed_categories(recorded["contents"])
+    if "models" in contents and any(map(has_own_rows, PUBLIC["models"](model))):
+        contents["models"] = [
+            of_its_group(old, new)
+            for old, new in zip(contents["models"], PUBLIC["models"](model), strict=True)
+        ]
     assert_recorded(model, {**recorded, "contents": contents}, tolerance)
 
 
@@ -157,6 +162,22 @@ def with_listed_categories(contents: dict[str, Any]) -> dict[str, Any]:
             for name in {"categories", "labels"} & set(feature):
                 feature[name] = [feature[name][k] for k in places]
     return contents
+
+
+def has_own_rows(model: Any) -> bool:
+    return model.trees[0].own_rows is not None
+
+
+def of_its_group(old: dict[str, Any], new: Any) -> dict[str, Any]:
+    """0.1.0 kept branches that no row of the group reaches; the splits that are left are its own.
+
+    What it predicts for the rows of the group is compared elsewhere.
+    """
+    if len(new.splits) == len(old["losses"]) - 1:
+        return old
+    known = [split["gain"] for tree in old["trees"] for split in splits_below(tree)]
+    assert {split.gain for split in new.splits} < set(known)
+    return {name: old[name] for name in ("features", "constant")}
 
 
 def splits_below(node: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -113,6 +113,11 @@ def test_report(open_page: Open) -> None:
     assert "By age_group" in text
     names = page.run("load_report(path)")
     assert names["again"].treeSum.splits == names["model"].treeSum.splits
+    names = page.run("model.edit(")
+    assert names["model"].treeSum.splits[0].threshold != 12.0
+    assert names["edited"].treeSum.splits[0].threshold == 12.0
+    names = page.run("toPoints(")
+    assert names["table"]["total"].max() <= 20
     assert not page.rest
 
 

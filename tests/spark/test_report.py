@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from sklearn.metrics import roc_auc_score
 
-from figs_spark import FIGSClassifier, GFIGSClassifier, load_report, stability
+from figs_spark import FIGSClassifier, GFIGSClassifier, load_report, optimism, stability
 from figs_spark.app.errors import OUTPUT_EXISTS, UNFIT_INPUT, WRONG_USAGE
 from tests.support.jobs import call
 from tests.support.patients import FEATURES, patients
@@ -54,6 +54,7 @@ def test_a_report_of_figs(rows: DataFrame, tmp_path: Path) -> None:
         groupCols=["hurt"],
         validationCols=["seen"],
         stability=stability(estimator, rows, flip=(), repeats=2, bootstrap=True),
+        optimism=optimism(estimator, rows, repeats=3),
     )
     text = path.read_text("utf-8")
     results = data_of(path)["evaluation"]
@@ -63,7 +64,13 @@ def test_a_report_of_figs(rows: DataFrame, tmp_path: Path) -> None:
     assert {line["by"] for line in results["summary"]} == {"all", "hurt", "seen"}
     years = [line["group"] for line in results["summary"] if line["by"] == "seen"]
     assert years[0] == "2023"
-    for words in ("Age", "years", "Groups of patients", "Other times and places", "bootstrap"):
+    for words in (
+        "Age",
+        "years",
+        "Groups of patients",
+        "Other times and places",
+        "3 bootstrap samples",
+    ):
         assert words in text
     assert len(text.encode()) < 1_000_000
     again = load_report(path)
@@ -76,8 +83,22 @@ def _tells_nobody(text: str, rows: DataFrame) -> None:
     """Neither an id nor the extreme value; the usual range ends before it."""
     assert "patient-7" not in text
     assert str(EXTREME) not in text
-    high = float(re.findall(r"([\d.]+) to ([\d.]+) in training", text)[0][1])
+    high = float(re.findall(r"([\d.]+) to ([\d.]+) is usual", text)[0][1])
     assert high != rows.agg(F.max("age")).first()[0]
+
+
+def test_optimism_is_what_a_model_flatters_itself_by(rows: DataFrame) -> None:
+    estimator = FIGSClassifier(featuresCols=FEATURES, labelCol="died", maxSplits=8)
+    measured = optimism(estimator, rows, repeats=4)
+    assert measured == optimism(estimator, rows, repeats=4)
+    scored = estimator.fit(rows).transform(rows).select("died", "probability").toPandas()
+    auc = roc_auc_score(scored["died"], [p[1] for p in scored["probability"]])
+    assert measured.auc == pytest.approx(auc, abs=1e-6)
+    assert 0 < measured.aucOptimism < 0.2
+    assert measured.correctedAuc < measured.auc
+    assert measured.correctedSlope < measured.slope
+    with pytest.raises(ValueError, match="two classes, and column 'triage'"):
+        optimism(estimator.copy({estimator.labelCol: "triage"}), rows, repeats=1)
 
 
 def test_a_report_of_gfigs(rows: DataFrame, tmp_path: Path) -> None:

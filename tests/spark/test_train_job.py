@@ -136,11 +136,7 @@ def test_a_size_by_the_data(choose: str, visits: Path, tmp_path: Path) -> None:
         (["--label", "shft"], UNFIT_INPUT, "no column 'shft'; did you mean 'shift'?"),
         (["--split.group", "person"], UNFIT_INPUT, "the input has no column 'person'"),
         (["--label", "stay", "--task", "classification"], UNFIT_INPUT, "Column 'stay'"),
-        (
-            ["--label", "a`b.c", "--features", "visit"],
-            UNFIT_INPUT,
-            "is string; a number or a boolean",
-        ),
+        (["--label", "a`b.c", "--task", "regression"], UNFIT_INPUT, "'a`b.c' (labelCol) has type"),
         (["--features", "hour of day", "prediction"], UNFIT_INPUT, "Column 'prediction'"),
         (["--where", "no such thing"], UNFIT_INPUT, "--where: 'no such thing' does not fit"),
         (["--format", "table", "--input", "nowhere.t"], UNFIT_INPUT, "cannot be read as table"),
@@ -192,7 +188,7 @@ def test_a_dry_run_checks_and_writes_nothing(
     assert call("train", *arguments, *FEATURES) == 0
     shown = capsys.readouterr().out
     assert "Nothing was fitted or written" in shown
-    assert "a`b.c (string)" in shown
+    assert "a`b.c (string, 2 categories)" in shown
     assert list(tmp_path.iterdir()) == []
     assert call("train", *arguments, "--features", "nothing") == UNFIT_INPUT
 

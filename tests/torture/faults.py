@@ -36,7 +36,8 @@ WORKER_KILLED, EXECUTOR_KILLED, MACHINE_LOST = (
 )
 KILLS = {WORKER_KILLED: 4, EXECUTOR_KILLED: 3, MACHINE_LOST: 2}  # of each family
 INTERRUPTS = 3  # of each family
-ATTEMPTS = 4  # until a fault comes while the fit runs
+ATTEMPTS = 8  # until a fault comes while the fit runs
+PAUSE = 0.02  # seconds until another look for something to kill
 DISK = "200k"  # less than the packed rows need
 AT_ONCE = ((FIGS, BAGGED), (BAGGED, GROUPS), (FIGS, GROUPS), (FIGS, FIGS), FAMILIES)
 SETTINGS: tuple[dict[str, str], ...] = (
@@ -161,12 +162,16 @@ def kill(trial: Trial, fault: str) -> bool:
 
 @contextmanager
 def later(delay: float, act: Callable[[], bool]) -> Iterator[Callable[[], bool]]:
-    """Do something after some seconds, unless the block ends before; says whether it was done."""
+    """Do something after some seconds, as soon as it can be done, unless the block ends before;
+    says whether it was done."""
     over, done = threading.Event(), threading.Event()
 
     def wait() -> None:
-        if not over.wait(delay) and act():
-            done.set()
+        over.wait(delay)
+        while not (over.is_set() or done.is_set()):
+            if act():
+                done.set()
+            over.wait(PAUSE)
 
     thread = threading.Thread(target=wait)
     thread.start()

@@ -12,13 +12,13 @@ import pytest
 
 import figs_spark
 from figs_spark.stages.base.persistence import model_text, set_model
-from figs_spark.treesum import Node, TreeSum
+from figs_spark.treesum import TreeSum
 from figs_spark.treesum.editing import Changes, edited
 from figs_spark.treesum.serialization import from_dict, to_dict
 from figs_spark.treesum.strict_json import parse
 from tests.support.fitted import fitted, rows
 from tests.support.pictured import FEATURES, trauma
-from tests.support.treesums import random_tree_sum
+from tests.support.treesums import mild_tree_sum, random_tree_sum
 
 GCS, PRESSURE, TENDER, MECHANISM = (FEATURES[k].name for k in (0, 1, 2, 3))
 WHO = {"by": "A. Meier", "why": "the protocol says so", "when": "2026-11-18"}
@@ -184,7 +184,7 @@ def test_a_model_that_is_in_points_already_stays_as_it_is() -> None:
 
 def test_more_points_cost_less() -> None:
     model = fitted("FIGS", 0)
-    model.treeSum = _mild(Random(3))
+    model.treeSum = mild_tree_sum(Random(3))
     table = rows(Random(4), 300)
     truth = model.predict(table)
     costs = [
@@ -193,20 +193,6 @@ def test_more_points_cost_less() -> None:
     ]
     assert costs[-1] < costs[0] / 50
     assert costs == sorted(costs, reverse=True)
-
-
-def _mild(random: Random) -> TreeSum:
-    """Random trees with values of similar size."""
-    from dataclasses import replace
-
-    def changed(node: Node) -> Node:
-        node = replace(node, value=(random.gauss(0, 1),))
-        if not (branches := node.branches):
-            return node
-        return replace(node, left=changed(branches[1]), right=changed(branches[2]))
-
-    one = random_tree_sum(random, 8)
-    return replace(one, trees=tuple(map(changed, one.trees)))
 
 
 def test_points_are_in_text_json_and_on_the_card(tmp_path: Path) -> None:

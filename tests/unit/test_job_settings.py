@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from figs_spark.app.cli import JOBS, main
 from figs_spark.app.config import Key, Settings, keys_of
 from figs_spark.app.errors import WRONG_USAGE, JobError
 from figs_spark.app.options import read_settings
+from figs_spark.app.reader_options import reader_options, warn_of_unknown
 from figs_spark.app.train import Train, check, with_large_leaves
 
 CONF = Path(__file__).parents[2] / "conf"
@@ -72,6 +74,31 @@ def test_options_win_over_the_file(written: Any) -> None:
     assert values.model == {"maxSplits": 4, "maxTrees": 2, "mode": "cluster"}
     assert (values.split.seed, values.split.group) == (-5, None)
     assert values.split.fractions == [0.5, 0.25, 0.25]
+
+
+@pytest.mark.parametrize("text", ["?", "-", "#", "|", "yes", "*", "[70-80)", "--", "1e3", "null"])
+def test_reader_options_are_texts(written: Any, text: str) -> None:
+    assert read("--options.nullValue", text).job.options == {"nullValue": text}
+    assert read(f"--options.nullValue={text}", "--rows", "5").job.options == {"nullValue": text}
+    quoted = json.dumps(text)
+    assert written(f"options: {{nullValue: {quoted}}}\n").job.options == {"nullValue": text}
+    assert read("--options", f"{{nullValue: {quoted}}}").job.options == {"nullValue": text}
+
+
+def test_reader_options_in_yaml_need_no_quotes(written: Any) -> None:
+    values = written("options:\n  header: no\n  maxColumns: 007\n  nullValue: 2020-01-01\n").job
+    assert values.options == {"header": "no", "maxColumns": "007", "nullValue": "2020-01-01"}
+    message = refusal(written, "options: {nullValue: [a]}\n")
+    assert "line 1: 'options': the entry 'nullValue' needs a text, got ['a']" in message
+
+
+def test_an_unknown_reader_option_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    options = {"nulValue": "?", "HEADER": "no", "fs.s3a.endpoint": "x"}
+    warn_of_unknown("csv", options, {"options.nulValue": "--options.nulValue"})
+    (message,) = [record.getMessage() for record in caplog.records]
+    assert message.startswith("--options.nulValue: Spark's csv reader ignores it")
+    assert message.endswith("did you mean 'nullValue'?")
+    assert reader_options("csv", options) == {"inferSchema": "true", **options}
 
 
 def test_flags() -> None:

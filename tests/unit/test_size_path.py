@@ -11,7 +11,8 @@ from figs_spark.stages.cross_validation import SizePath, fold_losses, size_table
 def path_of(held_out: list[list[float]]) -> SizePath:
     sizes = max(map(len, held_out))
     by_fold = fold_losses([np.array(losses) for losses in held_out], sizes)
-    return SizePath(size_table(by_fold, tuple(by_fold.mean()), 100), None, by_fold)
+    table = size_table(by_fold, tuple(by_fold.mean()), 100, [1] * (sizes - 1))
+    return SizePath(table, None, by_fold)
 
 
 def test_a_fold_that_stopped_early_keeps_its_last_loss() -> None:

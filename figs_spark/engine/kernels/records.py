@@ -87,6 +87,7 @@ class CutLimits(NamedTuple):
     empty: float  # a side with no more weight than this counts as empty
     tie: float
     ridge: float = 0.0  # that is added to the weight of a side
+    noise: float = 0.0  # what a row without any effect adds to the gain of a set that is free
 
 
 class EnsembleArrays(NamedTuple):

@@ -16,13 +16,19 @@ from figs_spark.engine.kernels import jit
 
 
 @jit.compiled
-def best_cuts(histograms, offsets, outputs, limits, tops, cuts):
+def best_cuts(histograms, offsets, outputs, limits, prices, tops, cuts):
     """The largest gain of a cut of each histogram, and the first cut that gains as much: 2 * bin
-    with missing values on the left, 2 * bin + 1 on the right. -inf if no cut is valid."""
+    with missing values on the left, 2 * bin + 1 on the right. -inf if no cut is valid.
+
+    `prices` (histograms, features) are taken off the gains of a feature."""
     gains = np.zeros(2 * histograms.shape[1])
     for k in range(histograms.shape[0]):
         gains[:] = -np.inf
         _gains(histograms[k], offsets, outputs, limits, gains)
+        for j in range(prices.shape[1]):
+            if prices[k, j] > 0.0:
+                for b in range(2 * np.int64(offsets[j]), 2 * np.int64(offsets[j + 1])):
+                    gains[b] -= prices[k, j]
         tops[k] = gains.max()
         while gains[cuts[k]] < tops[k] - limits.tie:
             cuts[k] += 1
@@ -76,10 +82,11 @@ def _gains(histogram, offsets, outputs, limits, gains):
                 gains[2 * b + side] = gain
 
 
-def best_cuts_plain(histograms, offsets, outputs, limits, tops, cuts):
+def best_cuts_plain(histograms, offsets, outputs, limits, prices, tops, cuts):
     """The same in NumPy."""
+    bins = 2 * np.diff(offsets.astype(np.intp))
     for k, histogram in enumerate(histograms):
-        gains = _gains_plain(histogram, offsets, outputs, limits)
+        gains = _gains_plain(histogram, offsets, outputs, limits) - np.repeat(prices[k], bins)
         tops[k] = gains.max()
         cuts[k] = np.argmax(gains >= tops[k] - limits.tie)
 

@@ -55,12 +55,12 @@
     identity: (sum) => Math.min(1, Math.max(0, sum)),
     logit: (sum) => 1 / (1 + Math.exp(-sum)),
   };
-  const inLogOdds = model.link === "logit";
+  const inLogOdds = model.link === "logit" && model.kind !== "mean";
 
   // The number, the probability of class 1, or of each of many classes.
-  function expected(scores) {
+  function expected(scores, link) {
     if (model.classes === 0) return scores;
-    const shares = scores.map(links[model.link]);
+    const shares = scores.map(links[link]);
     if (model.classes === 2) return shares;
     const total = shares.reduce((a, b) => a + b);
     return shares.map((share) => (total > 0 ? share / total : 1 / model.classes));
@@ -81,11 +81,11 @@
     const leaves = sums.map((sum) => sum.trees.map((tree) => follow(tree, values)));
     let scores = scoresOf(leaves[0], outputs);
     if (model.kind === "mean") {
-      const members = leaves.map((own) => expected(scoresOf(own, outputs)));
+      const members = leaves.map((own) => expected(scoresOf(own, outputs), model.link));
       const total = members.reduce((a, b) => a.map((value, c) => value + b[c]));
       scores = total.map((value) => value / members.length);
     }
-    const shares = model.kind === "mean" && inLogOdds ? scores : expected(scores);
+    const shares = expected(scores, inLogOdds ? "logit" : "identity");
     const chosen = model.classes ? decide(shares) : null;
     return { scores, shares, chosen, leaves: leaves[0], constant: sums[0].constant };
   }
@@ -127,11 +127,11 @@
     const control = document.getElementById(field.id);
     const [low, high] = field.range || [-Infinity, Infinity];
     const outside = result.value !== null && (result.value < low || result.value > high);
-    const words = result.problem || (outside ? `Unusual: training had ${low} to ${high}.` : "");
+    const words = result.problem || (outside ? `Unusual: most patients have ${low} to ${high}.` : "");
     place.textContent = words;
     place.className = result.problem ? "remark wrong" : "remark unusual";
     control.setAttribute("aria-invalid", result.problem ? "true" : "false");
-    return outside && !result.problem ? `${field.name} is outside the range of training` : "";
+    return outside && !result.problem ? `${field.name} is outside the usual range` : "";
   }
 
   // Numbers as text
@@ -148,6 +148,7 @@
     return Number(value.toFixed(Math.min(12, digits))).toString();
   }
 
+  // The steps of log odds are numbers; only the result is in percent.
   const inPercent = model.classes > 0 && !inLogOdds;
   const shown = (value) => (inPercent ? `${(100 * value).toFixed(1)}%` : amount(value));
 
@@ -188,13 +189,15 @@
     return track;
   }
 
+  const unknown = "not known";
+
   function written(field) {
     const control = document.getElementById(field.id);
     if (field.kind === "sign") {
       const checked = form.querySelector(`input[name="${field.id}"]:checked`);
-      return checked && checked.value !== "" ? checked.dataset.label : "not known";
+      return checked && checked.value !== "" ? checked.dataset.label : unknown;
     }
-    if (control.value.trim() === "") return "not known";
+    if (control.value.trim() === "") return unknown;
     if (field.kind === "choice") return control.selectedOptions[0].textContent;
     return field.unit ? `${control.value.trim()} ${field.unit}` : control.value.trim();
   }
@@ -203,10 +206,11 @@
     if (turns.length === 0) return make("span", "always");
     const list = make("ul", undefined, "reasons");
     turns.forEach((turn) => {
-      const item = make("li", turn.text);
       const field = model.fields[turn.field];
       const value = written(field);
-      const told = field.kind === "sign" && value !== "not known"; // by the condition
+      const words = value === unknown ? turn.text : turn.text.replace(/ or not known$/, "");
+      const item = make("li", words);
+      const told = field.kind === "sign" && value !== unknown; // by the condition
       if (!told) item.append(make("span", ` (${value})`, "value"));
       list.append(item);
     });
@@ -225,7 +229,7 @@
     if (!body) return;
     const output = focus(result);
     let total = result.constant[output];
-    const start = `Start: ${inLogOdds ? "the log odds of " : ""}the average`;
+    const start = inLogOdds ? "Start: log odds of the average" : "Start: the average";
     const steps = [{ name: start, from: 0, to: total, text: shown(total) }];
     result.leaves.forEach((leaf, k) => {
       const added = leaf.values[output] - (k === 0 ? result.constant[output] : 0);
@@ -234,11 +238,12 @@
       total += added;
     });
     const sum = result.scores[output];
-    steps.push({ name: "Sum", from: 0, to: sum, text: shown(sum) });
     const share = result.shares[output];
-    if (Math.abs(share - sum) > 1e-9) {
-      const last = inLogOdds ? { to: sum, text: percent(share) } : { to: share, text: shown(share) };
-      steps.push({ name: "Result", from: 0, ...last });
+    steps.push({ name: inLogOdds ? "Sum: log odds" : "Sum", from: 0, to: sum, text: shown(sum) });
+    if (inLogOdds) {
+      steps.push({ name: "Risk", from: 0, to: 0, text: percent(share) });
+    } else if (Math.abs(share - sum) > 1e-9) {
+      steps.push({ name: "Result", from: 0, to: share, text: shown(share) });
     }
     const ends = steps.flatMap((step) => [step.from, step.to]);
     const scale = { low: Math.min(0, ...ends), high: Math.max(0, ...ends) };
@@ -313,8 +318,7 @@
     view("decision").textContent = decision(result);
     view("thousand").textContent = perThousand(result);
     const flagged = model.classes === 2 && result.chosen === 1;
-    const calm = model.classes === 2 ? "result" : "result plain";
-    view("box").className = flagged ? "result flagged" : calm;
+    view("box").className = flagged ? "result flagged" : "result";
     view("box").dataset.risk = result.shares.join(" ");
     view("box").dataset.score = result.scores.join(" ");
     view("box").dataset.chosen = String(result.chosen);

@@ -53,7 +53,7 @@ def _row(field: Field) -> Html:
 def _number(field: Field) -> Html:
     usual = ""
     if field.range is not None:
-        usual = f"{number(field.range[0])} to {number(field.range[1])} in training"
+        usual = f"{number(field.range[0])} to {number(field.range[1])} is usual"
     described = [f"{field.id}-hint"] if field.help or usual else []
     control = element(
         "input",

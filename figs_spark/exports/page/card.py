@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -10,11 +11,10 @@ import numpy as np
 from figs_spark.exports.instrument import Instrument
 from figs_spark.exports.page.fields import Field
 from figs_spark.exports.page.markup import NOTHING, Html, element, joined, table
-from figs_spark.exports.page.program import worded
+from figs_spark.exports.page.program import LOGIT, link_of, worded
 from figs_spark.treesum import Node, TreeSum
-from figs_spark.treesum.nodes import LOGIT
 from figs_spark.treesum.points import Points
-from figs_spark.treesum.reading import Labels, Reading
+from figs_spark.treesum.reading import MINUS, Labels, Reading
 from figs_spark.treesum.text import number
 
 MOST_LEAVES = 150  # a longer card is not read by anybody
@@ -47,7 +47,8 @@ class Scale:
 
     @property
     def reading(self) -> Reading:
-        labels = Labels("", "", self.model.classes > 0, self.model.score_labels or ("",))
+        percent = self.model.classes > 0 and link_of(self.model.outcome) != LOGIT
+        labels = Labels("", "", percent, self.model.score_labels or ("",))
         return Reading(self.one, labels)
 
     @property
@@ -91,7 +92,24 @@ def _card(scale: Scale, fields: Mapping[int, Field]) -> Html:
     )
     label = "The model on paper"
     card = element("div", inside, class_="scrolls", tabindex="0", role="region", aria_label=label)
-    return card + (_risks(scale) if scale.points else NOTHING)
+    if scale.points:
+        return card + _risks(scale)
+    return card + (_odds(scale) if link_of(scale.model.outcome) == LOGIT else NOTHING)
+
+
+def _odds(scale: Scale) -> Html:
+    """What sums of log odds mean, in steps of a half."""
+    ends = [
+        sum(extreme(leaf.value[0] for leaf in tree.leaves()) for tree in scale.one.trees)
+        for extreme in (min, max)
+    ]
+    sums = np.arange(math.floor(2 * ends[0]), math.ceil(2 * ends[1]) + 1) / 2
+    risks = scale.model.outcome.expected([sums])[0]
+    rows = [
+        (f"{total:+.1f}".replace("-", MINUS), f"{100 * risk:.1f}%")
+        for total, risk in zip(sums, risks)
+    ]
+    return table("What a sum of log odds means", ("Sum", "Risk"), rows, "numbers totals")
 
 
 def _risks(scale: Scale) -> Html:
@@ -142,9 +160,9 @@ def _total(model: Instrument, points: Points | None) -> str:
         return "Sum: the prediction"
     if model.classes > 2:
         return "Sums: the largest is the class that fits best"
+    if link_of(model.outcome) == LOGIT:
+        return "Sum: the log odds, see below for the risk"
     words = "Sum: the risk, at least 0% and at most 100%."
-    if model.outcome.link == LOGIT:
-        words = "Sum: the log odds; the risk is 1 / (1 + exp(-sum))."
     if model.thresholds is None and 0 <= model.threshold <= 1:
         words += f" Flag above {number(100 * model.threshold)}%."
     return words

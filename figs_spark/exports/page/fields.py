@@ -173,7 +173,10 @@ def worded_feature(feature: Feature, wording: Wording) -> Feature:
     name = wording.name or feature.name
     if feature.categories is None or feature.kind == BOOLEAN:
         return replace(feature, name=name)
-    labels = tuple(wording.labels.get(str(c), feature.label(c)) for c in feature.categories)
+    own = [feature.label(category) for category in feature.categories]
+    plain = list(map(plain_name, own))
+    shown = [p if plain.count(p) == 1 else o for p, o in zip(plain, own)]
+    labels = tuple(wording.labels.get(str(c), s) for c, s in zip(feature.categories, shown))
     return replace(feature, name=name, labels=labels)
 
 

@@ -40,6 +40,7 @@ class Growth:
     chosen: Mapping[str, int]
     returning: tuple[Returning, ...] = ()
     jaccard: Mapping[str, float] | None = None  # mean similarity by perturbation
+    optimism: Mapping[str, float] | None = None  # apparent and corrected figures by name
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -47,6 +48,8 @@ class Growth:
 
 def growth_section(growth: Growth) -> Html:
     parts = [_path(group, sizes, growth.chosen[group]) for group, sizes in growth.sizes.items()]
+    if growth.optimism:
+        parts.append(_optimism(growth.optimism))
     if growth.returning:
         parts.append(element("h3", "Would it look the same on other rows?"))
         parts.append(_similarity(growth.jaccard or {}))
@@ -80,6 +83,15 @@ def _path(group: str, sizes: Sequence[Size], chosen: int) -> Html:
     chart = draw_chart(title, Axis("Splits", 0, len(sizes) - 1, percent=False), axis, series)
     heading = element("h3", group) if group else NOTHING
     return heading + figures(picture(chart))
+
+
+def _optimism(figures: Mapping[str, float]) -> Html:
+    rows = [
+        (title, *(f"{figures[f'{kind}{name}']:.3f}" for kind in ("apparent", "corrected")))
+        for name, title in (("Auc", "AUC"), ("Slope", "Calibration slope"))
+    ]
+    caption = f"On training rows, and corrected by {figures['repeats']:.0f} bootstrap samples"
+    return table(caption, ("Figure", "On training rows", "Corrected for optimism"), rows, "numbers")
 
 
 def _similarity(jaccard: Mapping[str, float]) -> Html:

@@ -14,7 +14,8 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from figs_spark.dataframes.columns import column
+from figs_spark.dataframes.columns import column, listed
+from figs_spark.stages.base.bands import in_order
 from figs_spark.stages.base.inputs import Inputs
 from figs_spark.treesum import Feature
 from figs_spark.treesum.nodes import CODE, TEXT
@@ -78,15 +79,59 @@ def _counted(rows: list[Any], most: int) -> Counted:
 
 
 def with_categories(frame: DataFrame, inputs: Inputs, stage: Any) -> tuple[Feature, ...]:
-    """The features; text and codes with their categories in alphabetical or numeric order."""
+    """The features; text and codes with their categories in alphabetical or numeric order, ordered
+    text in its own."""
     values = {
         j: _as_text(inputs, j) for j, f in enumerate(inputs.features) if f.kind in (TEXT, CODE)
     }
     least, most = stage.getOrDefault("minCategoryCount"), stage.getOrDefault("maxBins")
+    orders = stage.getOrDefault("orderedCols") or {}
+    _check_ordered(orders, inputs)
+    counts = count_categories(frame, values, least, most)
     features = list(inputs.features)
-    for j, counted in count_categories(frame, values, least, most).items():
+    for j, counted in counts.items():
         features[j] = _with_categories(features[j], counted)
+    maybe = {j: v for j, v in values.items() if _may_be_ordered(features[j], orders)}
+    for j, counted in count_categories(frame, maybe, 1, most).items():
+        features[j] = _in_order(features[j], counted, orders.get(features[j].name))
     return tuple(features)
+
+
+def _check_ordered(orders: Mapping[str, list[str]], inputs: Inputs) -> None:
+    texts = [feature.name for feature in inputs.features if feature.kind == TEXT]
+    if unknown := [name for name in orders if name not in texts]:
+        raise ValueError(
+            f"orderedCols names {listed(unknown)}, which are not among the features that are text: "
+            f"{listed(texts) or 'there are none'}. Name these only."
+        )
+
+
+def _may_be_ordered(feature: Feature, orders: Mapping[str, list[str]]) -> bool:
+    """Whether all values of a text are to be read, however rare: an order is given, or the frequent
+    ones are bands of numbers."""
+    if feature.kind != TEXT:
+        return False
+    if feature.name in orders:
+        return bool(orders[feature.name])
+    return in_order(map(str, feature.categories or ())) is not None
+
+
+def _in_order(feature: Feature, counted: Counted, order: list[str] | None) -> Feature:
+    """The feature with ordered categories, or as it was if its bands have no order."""
+    if order is None:
+        bands = None if counted.others else in_order(counted.categories)
+        return feature if bands is None else _ordered(feature, bands)
+    if unknown := sorted(set(counted.categories) - set(order)) or counted.others:
+        some = listed(unknown) if isinstance(unknown, list) else f"{unknown} values"
+        raise ValueError(
+            f"orderedCols has an order of {len(order)} values for column '{feature.name}', and it "
+            f"also has {some}. Give all values a place, or make these null."
+        )
+    return _ordered(feature, tuple(order))
+
+
+def _ordered(feature: Feature, order: tuple[str, ...]) -> Feature:
+    return replace(feature, categories=order, others=0, ordered=True)
 
 
 def _as_text(inputs: Inputs, j: int) -> Column:

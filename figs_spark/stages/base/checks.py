@@ -6,20 +6,22 @@ reported with the column, the count and the remedy (`row_checks`, `classes`, `ca
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import BooleanType
+from pyspark.sql.types import BooleanType, StringType
 
 from figs_spark.dataframes.columns import column, field, numeric_field
+from figs_spark.dataframes.labels import class_number
 from figs_spark.engine.table import Table, Target
 from figs_spark.stages.base.categories import with_categories
 from figs_spark.stages.base.classes import (
     check_classes,
     class_factors,
-    class_names,
+    known_classes,
     times_factors,
 )
 from figs_spark.stages.base.constraints import allowed_cuts
@@ -49,14 +51,11 @@ def check(dataset: DataFrame, stage: Any, classification: bool, **extra: Column)
 
     `extra` are further columns of the table, see `Table`.
     """
-    check_outputs(dataset, stage)
-    check_reserved(dataset)
-    inputs = read_inputs(dataset, stage)
-    columns = _training_columns(dataset, stage, inputs)
+    inputs, columns, names = _schema_checked(dataset, stage, classification)
     counts = count_rows(dataset, inputs, columns, classification)
     total = total_counts(counts)
     check_rows(total, stage, inputs)
-    classes = check_classes(counts, total, stage, dataset) if classification else 0
+    classes = check_classes(counts, total, stage, names) if classification else 0
     weight = columns.weight
     factors = class_factors(counts, stage, classes) if classes else {}
     if factors:
@@ -79,26 +78,54 @@ def check(dataset: DataFrame, stage: Any, classification: bool, **extra: Column)
         allowed_cuts=allowed_cuts(stage, features),
         class_factors=tuple(factors.get(k, 1.0) for k in range(classes)) if factors else None,
     )
-    return Checked(table, class_names(dataset, stage, classes))
+    named = names if classes and len(names or ()) == classes else None
+    return Checked(table, named)
 
 
-def _training_columns(dataset: DataFrame, stage: Any, inputs: Inputs) -> TrainingColumns:
-    """The label, the weight and so on, their types checked."""
-    identity = stage._value_if_any("idCol")
-    return TrainingColumns(
-        label=_label(dataset, stage, inputs),
-        weight=_weight(dataset, stage),
-        validation=_validation(dataset, stage),
-        identity=column(identity) if identity else None,
-    )
+def _schema_checked(
+    dataset: DataFrame, stage: Any, classification: bool
+) -> tuple[Inputs, TrainingColumns, tuple[str, ...] | None]:
+    """Features, label and so on, and the names of classes; a ValueError has all that is wrong."""
+    problems: list[str] = []
+
+    def checked(check_one: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return check_one(*arguments)
+        except ValueError as error:
+            problems.append(str(error))
+
+    checked(check_outputs, dataset, stage)
+    checked(check_reserved, dataset)
+    inputs = checked(read_inputs, dataset, stage)
+    weight = checked(_weight, dataset, stage)
+    validation = checked(_validation, dataset, stage)
+    name, identity = stage.getOrDefault("labelCol"), stage._value_if_any("idCol")
+    if inputs is not None and name in inputs.names:
+        problems.append(f"Column '{name}' is both labelCol and a feature. Remove it from one.")
+    label = checked(_label, dataset, stage, classification)
+    if problems:
+        raise ValueError("\n".join(problems))
+    number, names = label
+    columns = TrainingColumns(number, weight, validation, column(identity) if identity else None)
+    return inputs, columns, names
 
 
-def _label(dataset: DataFrame, stage: Any, inputs: Inputs) -> Column:
+def _label(
+    dataset: DataFrame, stage: Any, classification: bool
+) -> tuple[Column, tuple[str, ...] | None]:
+    """The label as a number, and the names of the classes if they are known."""
     name = stage.getOrDefault("labelCol")
-    label = numeric_field(dataset, name, "labelCol")
-    if label.name in inputs.names:
-        raise ValueError(f"Column '{name}' is both labelCol and a feature. Remove it from one.")
-    return column(name).cast("double")
+    kind = field(dataset, name, "labelCol").dataType
+    if not classification:
+        numeric_field(dataset, name, "labelCol")
+        return column(name).cast("double"), None
+    names = known_classes(dataset, stage)
+    if isinstance(kind, StringType):
+        return class_number(column(name), names or ()), names
+    if isinstance(kind, BooleanType):
+        return column(name).cast("int").cast("double"), names
+    numeric_field(dataset, name, "labelCol")
+    return column(name).cast("double"), names
 
 
 def _weight(dataset: DataFrame, stage: Any) -> Column | None:

@@ -8,31 +8,59 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import BooleanType, StringType
 
-from figs_spark.dataframes.columns import field
+from figs_spark.dataframes.columns import column, field
+from figs_spark.dataframes.labels import BOOLEANS
 from figs_spark.stages.base.row_counts import MAX_CLASSES, Counts
 from figs_spark.stages.params.values import class_weight
 
 log = logging.getLogger("figs_spark")
 
 
-def check_classes(counts: Sequence[Counts], total: Counts, stage: Any, dataset: DataFrame) -> int:
+def known_classes(dataset: DataFrame, stage: Any) -> tuple[str, ...] | None:
+    """The names of the classes: of a boolean, of text in alphabetical order, of StringIndexer."""
+    label = field(dataset, stage.getOrDefault("labelCol"), "labelCol")
+    if isinstance(label.dataType, BooleanType):
+        return BOOLEANS
+    if isinstance(label.dataType, StringType):
+        return _texts(dataset, label.name)
+    attributes = (label.metadata or {}).get("ml_attr", {})
+    return tuple(attributes["vals"]) if attributes.get("vals") else None
+
+
+def _texts(dataset: DataFrame, label: str) -> tuple[str, ...]:
+    """The different texts of a label."""
+    distinct = dataset.select(column(label).alias("y")).where("y is not null").distinct()
+    texts = [row["y"] for row in distinct.limit(MAX_CLASSES + 1).collect()]
+    if len(texts) > MAX_CLASSES:
+        raise ValueError(
+            f"Column '{label}' (labelCol) is text with more than {MAX_CLASSES} different values, "
+            f"and these would be the classes. Name another column, or one that groups them."
+        )
+    return tuple(sorted(texts))
+
+
+def check_classes(
+    counts: Sequence[Counts], total: Counts, stage: Any, names: Sequence[str] | None
+) -> int:
     """The number of classes; ValueError if labels are not classes, or there is one class only."""
     label = stage.getOrDefault("labelCol")
     wrong = sum(part["rows"] for part in counts if part["class"] < 0)
     if wrong:
         raise ValueError(
             f"Column '{label}' (labelCol) holds a value that is not a class in {wrong} of "
-            f"{total['rows']} rows: classes are the integers 0, 1, ..., {MAX_CLASSES - 1}. Index "
-            f"the label with StringIndexer."
+            f"{total['rows']} rows: classes are the integers 0, 1, ..., {MAX_CLASSES - 1}, "
+            f"booleans or text. Cast the label to one of these."
         )
     trained = sorted(int(part["class"]) for part in counts if part["training"] > 0)
     if len(trained) == 1:
         raise ValueError(
-            f"Column '{label}' (labelCol) has the single class {trained[0]} in all "
+            f"Column '{label}' (labelCol) has the single class "
+            f"{names[trained[0]] if names else trained[0]} in all "
             f"{total['training']} training rows. At least two classes are needed."
         )
-    names = _indexed_names(dataset, label) or ()
+    names = names or ()
     present = {int(part["class"]) for part in counts if part["positive"] > 0}
     classes = max(*present, len(names) - 1) + 1
     if not names:
@@ -50,20 +78,10 @@ def _check_gaps(present: set[int], classes: int, label: str) -> None:
         f"{classes - 1}: {', '.join(map(str, empty[:8]))}{', ...' if len(empty) > 8 else ''}."
     )
     if empty[0] == 0 or len(empty) > len(present):
-        raise ValueError(f"{gaps} Number the classes from 0 without gaps: StringIndexer does so.")
+        raise ValueError(
+            f"{gaps} Number the classes from 0 without gaps, or cast the label to text."
+        )
     log.warning("%s They get a probability of about 0.", gaps)
-
-
-def class_names(dataset: DataFrame, stage: Any, classes: int) -> tuple[str, ...] | None:
-    """The names of the classes, if StringIndexer gave one to each."""
-    names = _indexed_names(dataset, stage.getOrDefault("labelCol")) if classes else None
-    return names if names and len(names) == classes else None
-
-
-def _indexed_names(dataset: DataFrame, label: str) -> tuple[str, ...] | None:
-    """The names that StringIndexer wrote into the metadata of the label."""
-    attributes = (field(dataset, label, "labelCol").metadata or {}).get("ml_attr", {})
-    return tuple(attributes["vals"]) if attributes.get("vals") else None
 
 
 def class_factors(counts: Sequence[Counts], stage: Any, classes: int) -> dict[int, float]:

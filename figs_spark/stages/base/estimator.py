@@ -14,18 +14,20 @@ from pyspark.ml.param import Params
 from pyspark.sql import DataFrame
 from tqdm.auto import tqdm
 
+from figs_spark.dataframes.compat import check_frame
+from figs_spark.dataframes.workers import modules_on_workers
 from figs_spark.engine.grower import GrowthRules
 from figs_spark.engine.refitting import Refit
 from figs_spark.engine.training import Plan
-from figs_spark.stages.base.checks import Checked
+from figs_spark.stages.base.checks import Checked, check
 from figs_spark.stages.base.constraints import read_constraints
+from figs_spark.stages.base.deriving import Deriving
 from figs_spark.stages.base.persistence import Persistent
-from figs_spark.stages.params.declared import DeclaredParams
 from figs_spark.stages.params.values import features_per_step
 from figs_spark.treesum.nodes import IDENTITY, LOGIT
 
 
-class Growing(DeclaredParams, Persistent, Estimator[Any]):
+class Growing(Deriving, Persistent, Estimator[Any]):
     """An estimator with the Params of growing."""
 
     _classification: bool
@@ -34,6 +36,19 @@ class Growing(DeclaredParams, Persistent, Estimator[Any]):
 
     def _check_params(self, classes: int | None = None) -> None:
         """ValueError if Params contradict one another or, if it is given, the number of classes."""
+
+    def fit(self, dataset: Any, params: Any = None) -> Any:
+        """A model fitted to a Spark DataFrame; `params` are as in Spark ML."""
+        check_frame(dataset)
+        with modules_on_workers():
+            return super().fit(dataset, params)
+
+    def _check_rows(self, dataset: DataFrame) -> Checked:
+        """What `fit` checks before it grows anything."""
+        self._check_params()
+        checked = check(self._with_derived(dataset), self, self._classification)
+        self._check_params(checked.table.target.classes)
+        return checked
 
     def _plan(self, checked: Checked) -> Plan:
         get = self.getOrDefault
@@ -54,6 +69,7 @@ class Growing(DeclaredParams, Persistent, Estimator[Any]):
             joint=self._joint,
             logistic=logistic,
             constraints=constraints,
+            category_smoothing=get("categorySmoothing"),
         )
         if (
             rules.joint

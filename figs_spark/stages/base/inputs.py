@@ -16,15 +16,24 @@ from pyspark.sql.types import (
     ArrayType,
     BooleanType,
     DataType,
+    DateType,
     NumericType,
     StringType,
     StructField,
+    TimestampNTZType,
+    TimestampType,
 )
 
 from figs_spark.dataframes.columns import check_collations, column, field, folding, listed, quoted
 from figs_spark.treesum import Feature
 from figs_spark.treesum.nodes import TEXT, Category
+from figs_spark.treesum.times import DATE, LOCAL_TIMESTAMP, TIMESTAMP
 
+TIME_TYPES: dict[str, type[DataType]] = {
+    DATE: DateType,
+    TIMESTAMP: TimestampType,
+    LOCAL_TIMESTAMP: TimestampNTZType,
+}
 RESERVED = ("figs_spark_partition", "figs_spark_membership_")  # begin names that training adds
 OUTPUT_PARAMS = (
     "predictionCol",
@@ -78,18 +87,16 @@ def _from_columns(dataset: DataFrame, names: Sequence[str]) -> Inputs:
     repeated = sorted(name for name in set(names) if named[fold(name)] > 1)
     if repeated:
         raise ValueError(f"featuresCols names {listed(repeated)} more than once. Name each once.")
-    times = Counter(map(fold, dataset.columns))
-    unique = {fold(f.name): f for f in dataset.schema.fields if times[fold(f.name)] == 1}
-    fields = [unique.get(fold(name)) or field(dataset, name, "featuresCols") for name in names]
+    fields = _fields(dataset, names)
     check_collations(fields, "featuresCols")
-    allowed = (NumericType, BooleanType, StringType)
+    allowed: tuple[type[DataType], ...] = (NumericType, BooleanType, StringType)
+    allowed += tuple(TIME_TYPES.values())
     wrong = [f for f in fields if not isinstance(f.dataType, allowed)]
     if wrong:
         kinds = ", ".join(f"'{f.name}' {f.dataType.simpleString()}" for f in wrong[:5])
         raise ValueError(
-            f"{len(wrong)} of the columns in featuresCols have a type that is not numeric, boolean "
-            f"or string: {kinds}. Cast them (for example a date to a number of days) or leave them "
-            f"out."
+            f"{len(wrong)} of the columns in featuresCols have a type that is not numeric, "
+            f"boolean, string, date or timestamp: {kinds}. Cast them or leave them out."
         )
     return Inputs(
         features=tuple(_feature(f.name, f.dataType) for f in fields),
@@ -98,10 +105,27 @@ def _from_columns(dataset: DataFrame, names: Sequence[str]) -> Inputs:
     )
 
 
+def _fields(dataset: DataFrame, names: Sequence[str]) -> list[StructField]:
+    """The field of each column; a ValueError names all that are not there."""
+    fold = folding(dataset)
+    times = Counter(map(fold, dataset.columns))
+    lost = [name for name in names if fold(name) not in times]
+    if len(lost) > 1:
+        raise ValueError(
+            f"{len(lost)} columns of featuresCols are not in the DataFrame: {listed(lost)}. It has "
+            f"{listed(dataset.columns)}. Set featuresCols to columns that it has."
+        )
+    unique = {fold(f.name): f for f in dataset.schema.fields if times[fold(f.name)] == 1}
+    return [unique.get(fold(name)) or field(dataset, name, "featuresCols") for name in names]
+
+
 def _feature(name: str, kind: DataType) -> Feature:
     if isinstance(kind, BooleanType):
         return Feature(name, (False, True))
-    return Feature(name, (), kind=TEXT) if isinstance(kind, StringType) else Feature(name)
+    if isinstance(kind, StringType):
+        return Feature(name, (), kind=TEXT)
+    time = next((k for k, cls in TIME_TYPES.items() if isinstance(kind, cls)), "")
+    return Feature(name, kind=time)
 
 
 def _from_one_column(dataset: DataFrame, name: str) -> Inputs:
@@ -158,9 +182,25 @@ def training_column(inputs: Inputs, features: Sequence[Feature]) -> Column:
     if inputs.packed is not None:
         return inputs.packed
     if any(feature.kind == TEXT for feature in features):
-        return as_numbers(features, [column(feature.name) for feature in features])
-    cells = (f"cast({quoted(feature.name)} as double)" for feature in features)
-    return F.expr(f"array({', '.join(cells)})")  # thousands of Columns would take half a minute
+        cells = [_raw_number(f, f.name) if f.is_time else column(f.name) for f in features]
+        return as_numbers(features, cells)
+    texts = (f"cast({_number_sql(feature, feature.name)} as double)" for feature in features)
+    return F.expr(f"array({', '.join(texts)})")  # thousands of Columns would take half a minute
+
+
+def _number_sql(feature: Feature, name: str) -> str:
+    """A column as something that can be cast to double; of dates the days, of times the seconds."""
+    cell = quoted(name)
+    if feature.kind == DATE:
+        return f"unix_date({cell})"
+    if feature.kind == LOCAL_TIMESTAMP:  # by its parts, as no time zone may come in
+        days = f"unix_date(cast({cell} as date)) * 86400D"
+        return f"{days} + hour({cell}) * 3600 + minute({cell}) * 60 + extract(second from {cell})"
+    return cell
+
+
+def _raw_number(feature: Feature, name: str) -> Column:
+    return F.expr(f"cast({_number_sql(feature, name)} as double)")
 
 
 def as_numbers(features: Sequence[Feature], cells: Sequence[Column]) -> Column:
@@ -203,7 +243,7 @@ def scoring_columns(
         )
     for j in sorted(used):
         kind = field(dataset, names[j], "featuresCols").dataType
-        needed = _type_of(features[j])
+        needed = type_of(features[j])
         if not isinstance(kind, needed):
             trained_on = "numeric" if needed is NumericType else needed.typeName()
             raise ValueError(
@@ -211,9 +251,15 @@ def scoring_columns(
                 f"was trained on a {trained_on} column. Cast it."
             )
     return [
-        column(name).cast("double") if _type_of(feature) is NumericType else column(name)
-        for name, feature in zip(names, features, strict=True)
+        _scoring_column(feature, name, j in used)
+        for j, (name, feature) in enumerate(zip(names, features, strict=True))
     ]
+
+
+def _scoring_column(feature: Feature, name: str, used: bool) -> Column:
+    if feature.is_time:
+        return _raw_number(feature, name) if used else F.lit(None).cast("double")
+    return column(name).cast("double") if feature.holds_numbers else column(name)
 
 
 def check_outputs(dataset: DataFrame, stage: Params) -> None:
@@ -245,7 +291,10 @@ def check_reserved(dataset: DataFrame) -> None:
         )
 
 
-def _type_of(feature: Feature) -> type[DataType]:
+def type_of(feature: Feature) -> type[DataType]:
+    """The type that a column needs to be this feature."""
+    if feature.is_time:
+        return TIME_TYPES[feature.kind]
     if feature.holds_numbers:
         return NumericType
     return StringType if feature.kind == TEXT else BooleanType

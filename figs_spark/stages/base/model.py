@@ -14,12 +14,15 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from figs_spark.dataframes.columns import column
-from figs_spark.dataframes.compat import table_udf
+from figs_spark.dataframes.compat import check_frame, table_udf
+from figs_spark.dataframes.derived import needed_for
+from figs_spark.dataframes.labels import BOOLEANS, class_metadata
 from figs_spark.exports.instrument import Family, Instrument, Patient
 from figs_spark.pictures.axes import to_axes
 from figs_spark.pictures.shapes import Drawing
 from figs_spark.pictures.svg import to_html, to_svg
 from figs_spark.pictures.trees import WIDTH
+from figs_spark.stages.base.deriving import Deriving
 from figs_spark.stages.base.exporting import Exporting, version
 from figs_spark.stages.base.inputs import (
     OUTPUT_PARAMS,
@@ -29,13 +32,13 @@ from figs_spark.stages.base.inputs import (
 )
 from figs_spark.stages.base.persistence import Persistent
 from figs_spark.stages.base.rows import by_name, in_order
-from figs_spark.stages.params.declared import DeclaredParams
 from figs_spark.treesum import Feature, TreeSum
 from figs_spark.treesum.adjustments import Adjustment
 from figs_spark.treesum.contents import read_classes
 from figs_spark.treesum.fingerprint import short, stage_fingerprint
 from figs_spark.treesum.prediction import THRESHOLD, Outcome
 from figs_spark.treesum.reading import Labels
+from figs_spark.treesum.times import UNITS, to_number
 from figs_spark.treesum.visible import visible
 
 if TYPE_CHECKING:
@@ -45,7 +48,7 @@ if TYPE_CHECKING:
 MOST_NATIVE_OUTPUTS = 20  # more scores than these are computed by Python workers
 
 
-class FittedModel(DeclaredParams, Persistent, Exporting, Model):
+class FittedModel(Deriving, Persistent, Exporting, Model):
     """A fitted model of any family.
 
     A subclass for the family (one sum, many, one per group) defines the scores; a subclass for the
@@ -176,12 +179,18 @@ class FittedModel(DeclaredParams, Persistent, Exporting, Model):
 
     # Scoring
 
+    def transform(self, dataset: Any, params: Any = None) -> DataFrame:
+        """A Spark DataFrame with the output columns; `params` are as in Spark ML."""
+        check_frame(dataset)
+        return super().transform(dataset, params)
+
     def _transform(self, dataset: DataFrame) -> DataFrame:
         """Add the output columns.
 
         Features, scores and predictions are columns until the end: so Spark computes each once.
         """
         self._check_fitted()
+        dataset = self._with_derived(dataset)
         check_outputs(dataset, self)
         temporary = [f"{self.uid}_{name}" for name in ("features", "scores", "predicted")]
         dataset, features = self._with_features(dataset, temporary[0])
@@ -190,7 +199,8 @@ class FittedModel(DeclaredParams, Persistent, Exporting, Model):
         dataset = dataset.withColumn(temporary[2], self._predicted_array(column(temporary[1])))
         predicted = [column(temporary[2])[c] for c in range(max(1, self._classes))]
         outputs = self._outputs(scores, predicted) | self._details(features)
-        added = [expression.alias(name) for name, expression in outputs.items()]
+        classes = class_metadata(self._class_names)
+        added = [expression.alias(name, **classes) for name, expression in outputs.items()]
         return dataset.select("*", *added).drop(*temporary)
 
     def _with_one_output(self, dataset: DataFrame, param: str, name: str) -> DataFrame:
@@ -285,7 +295,14 @@ class FittedModel(DeclaredParams, Persistent, Exporting, Model):
             return f"Prediction of {label}"
         if self._classes > 2:
             return f"Score of each class of {label}"
-        return f"Probability of {label} = {self._class_names[1] if self._class_names else 1}"
+        return f"Probability of {self._positive()}"
+
+    def _positive(self) -> str:
+        """What class 1 of two stands for: "died = 1", "outcome = dead", or "died" if it is true."""
+        label = self.getOrDefault("labelCol")
+        if self._class_names == BOOLEANS:
+            return str(label)
+        return f"{label} = {self._class_names[1] if self._class_names else 1}"
 
     def _cells(self, row: Any) -> list[Any]:
         """The values of one row in the order of the features."""
@@ -311,7 +328,7 @@ class FittedModel(DeclaredParams, Persistent, Exporting, Model):
         return Instrument(
             title=type(self).__name__,
             subject=self._subject(),
-            family=self._family().with_notes(self._remarks()),
+            family=self._exported_family(),
             outcome=self._sum_outcome,
             columns=tuple(self.getOrDefault("featuresCols") or self.featureNames),
             fingerprint=self.fingerprint,
@@ -322,13 +339,27 @@ class FittedModel(DeclaredParams, Persistent, Exporting, Model):
             operating_point=self._operating_sentence(),
         )
 
+    def _exported_family(self) -> Family:
+        """The sums of trees, with what a reader must know of the columns."""
+        family, names = self._family(), self.getOrDefault("featuresCols") or self.featureNames
+        used = [(names[j], self._features[j]) for j in sorted(self._used)]
+        notes = [f"{name} is given in {UNITS[f.kind]}." for name, f in used if f.is_time]
+        needed = [*(name for name, _ in used), family.group_column or ""]
+        derived = needed_for(needed, self.getOrDefault("derivedCols") or {})
+        notes += [f"{name} is derived: {sql}." for name, sql in derived.items()]
+        return family.with_notes((*self._remarks(), *notes))
+
     def _operating_sentence(self, small_cell: int | None = None) -> str | None:
         """How the threshold was chosen, if it is an operating point."""
         return None
 
     def _patient(self, row: Any) -> Patient:
         columns = self.getOrDefault("featuresCols") or self.featureNames
-        return dict(zip(columns, self._cells(row), strict=True))
+        cells = [
+            to_number(feature.kind, cell) if feature.is_time else cell
+            for feature, cell in zip(self._features, self._cells(row), strict=True)
+        ]
+        return dict(zip(columns, cells, strict=True))
 
     # Saving
 

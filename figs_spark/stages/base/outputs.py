@@ -93,6 +93,11 @@ class ClassificationOutputs(ThresholdParams, WithOperatingPoint, Editing, Pointe
         """ "identity", or "logit" if the sum of the leaf values is log odds."""
         return self._sum_outcome.link
 
+    @property
+    def classNames(self) -> list[str]:
+        """The names of the classes, in the order of their numbers 0, 1, 2, ..."""
+        return list(self._class_names or map(str, range(self._classes)))
+
     def predictProbability(self, values: Any) -> np.ndarray:
         """Probabilities without Spark, shape (rows, classes); for one row (classes,)."""
         scores, single = self._scores(values)
@@ -121,10 +126,9 @@ class ClassificationOutputs(ThresholdParams, WithOperatingPoint, Editing, Pointe
         label = self.getOrDefault("labelCol")
         if outcome.classes > 2:
             return f"the score of each class of {label}, clipped to [0, 1] and normalised"
-        positive = self._class_names[1] if self._class_names else "1"
         if outcome.link == LOGIT:
-            return f"the log odds of {label} = {positive}; the probability is 1 / (1 + exp(-sum))"
-        return f"the probability of {label} = {positive}, clipped to [0, 1]"
+            return f"the log odds of {self._positive()}; the probability is 1 / (1 + exp(-sum))"
+        return f"the probability of {self._positive()}, clipped to [0, 1]"
 
     def _output_names(self) -> Sequence[str] | None:
         if self._classes <= 2:

@@ -49,6 +49,7 @@ class Reporting(FittedModel):
         training: DataFrame | None = None,
         original: FittedModel | None = None,
         stability: Any = None,
+        optimism: Any = None,
         sizes: Any = None,
         smallCell: int = STRICT,
         overwrite: bool = False,
@@ -60,8 +61,9 @@ class Reporting(FittedModel):
         `validationCols` dates or sites; of dates the years are compared. `about` has what only
         people know, and `fields` the name, unit, help, range and labels of columns. The usual
         ranges of numbers come from `training` or else from `evaluation`. `original` is the model
-        that this one was made from by hand or in points: both are compared. `stability` and `sizes`
-        are what `stability` and `crossValidatePath` gave. Counts below `smallCell` are not shown,
+        that this one was made from by hand or in points: both are compared. `stability`,
+        `optimism` and `sizes` are what the functions `stability` and `optimism` and the method
+        `crossValidatePath` gave. Counts below `smallCell` are not shown,
         nor is anything that would tell them.
         """
         target = Path(path)
@@ -77,7 +79,7 @@ class Reporting(FittedModel):
             before = original._results(evaluation, [], [], weightCol, (), smallCell)
         rows = evaluation if training is None else training
         ranges, signs = ({}, []) if rows is None else usual_values(self, rows, smallCell)
-        growth = self._growth(stability, sizes)
+        growth = self._growth(stability, sizes, optimism)
         content = {
             "about": statement.to_dict(),
             "fields": dict(fields or {}),
@@ -132,7 +134,7 @@ class Reporting(FittedModel):
         threshold = self.getOrDefault("threshold")
         return evaluated(whole, parts, threshold, sensitivities, least, validation)
 
-    def _growth(self, stability: Any, sizes: Any) -> Growth | None:
+    def _growth(self, stability: Any, sizes: Any, optimism: Any) -> Growth | None:
         """The path of sizes that the model itself knows, and what was measured besides."""
         family = self._family()
         if family.kind == "mean" or not all(
@@ -151,9 +153,9 @@ class Reporting(FittedModel):
                 for k, (training, held, error) in enumerate(lines)
             )
         chosen = {name: len(one.splits) for name, one in zip(names, family.sums, strict=True)}
-        if stability is None:
-            return Growth(paths, chosen)
-        return Growth(paths, chosen, tuple(_returning(stability)), _jaccard(stability))
+        returning = () if stability is None else tuple(_returning(stability))
+        jaccard = None if stability is None else _jaccard(stability)
+        return Growth(paths, chosen, returning, jaccard, optimism and _corrected(optimism))
 
     def _settings(self) -> dict[str, str]:
         """The Params that were set, and versions."""
@@ -182,6 +184,16 @@ def _returning(stability: Any) -> list[Returning]:
         )
         for line in stability.frequencies.to_dict("records")
     ]
+
+
+def _corrected(optimism: Any) -> dict[str, float]:
+    return {
+        "apparentAuc": optimism.auc,
+        "correctedAuc": optimism.correctedAuc,
+        "apparentSlope": optimism.slope,
+        "correctedSlope": optimism.correctedSlope,
+        "repeats": float(optimism.repeats),
+    }
 
 
 def _jaccard(stability: Any) -> dict[str, float]:

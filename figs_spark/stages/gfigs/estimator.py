@@ -13,6 +13,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from figs_spark.engine.training import train
+from figs_spark.stages.base.checks import Checked
 from figs_spark.stages.base.estimator import NestedSizes, progress_bar
 from figs_spark.stages.base.outputs import ThresholdParams
 from figs_spark.stages.gfigs.groups import Group, group_name
@@ -22,17 +23,21 @@ from figs_spark.stages.gfigs.model import (
     GFIGSRegressionModel,
     GroupedModel,
 )
+from figs_spark.stages.gfigs.own_rows import with_counts_of_groups
 from figs_spark.stages.gfigs.params import (
     CLASSIFICATION,
+    MEMBERSHIP,
     MEMBERSHIP_ESTIMATOR,
+    MIXTURE,
     POOLED,
     REGRESSION,
 )
-from figs_spark.stages.gfigs.weights import Prepared, prepare, weighted_table
+from figs_spark.stages.gfigs.weights import Prepared, check_groups, prepare, weighted_table
 from figs_spark.stages.params.catalogue import CALIBRATE
 from figs_spark.stages.params.declared import with_signature
 from figs_spark.treesum import TreeSum
 from figs_spark.treesum.nodes import only_named
+from figs_spark.treesum.own_rows import without_empty_branches
 
 Grown = dict[Group, tuple[TreeSum, float]]  # the largest model, and the effective sample size
 
@@ -46,8 +51,15 @@ class GFIGSEstimator(NestedSizes):
         prepared = self._prepare(dataset)
         return prepared, self._grow_prepared(prepared)
 
+    def _check_rows(self, dataset: DataFrame) -> Checked:
+        checked = super()._check_rows(dataset)
+        groups = check_groups(self._with_derived(dataset), self, checked)
+        self._check_sizes(groups)
+        return checked
+
     def _prepare(self, dataset: DataFrame, membership: Membership | None = None) -> Prepared:
         self._check_params()
+        dataset = self._with_derived(dataset)
         prepared = prepare(dataset, self, self._classification, membership)
         self._check_params(prepared.checked.table.target.classes)
         self._check_sizes(prepared.groups)
@@ -63,6 +75,8 @@ class GFIGSEstimator(NestedSizes):
         with progress_bar(self.getOrDefault("verbose"), None) as step:
             trained = train(table, plan, members, progress=step)
         models = trained.models * (len(groups) // members)
+        if self.getOrDefault("weighting") == MEMBERSHIP:
+            models = with_counts_of_groups(prepared.frame, models)
         return dict(zip(groups, zip(models, effective, strict=True), strict=True))
 
     def _model(self, prepared: Prepared, grown: Grown) -> GroupedModel:
@@ -71,13 +85,21 @@ class GFIGSEstimator(NestedSizes):
         sums = []
         for group, (largest, effective) in grown.items():
             size = self._size_of(group)
-            sums.append(largest if size is None else largest.truncate(size))
+            smaller = largest if size is None else largest.truncate(size)
+            sums.append(without_empty_branches(smaller) if self._prunes else smaller)
             model._effective[group] = effective
         model._sums = dict(zip(grown, only_named(sums), strict=True))
         model._classes = prepared.checked.table.target.classes
         model._class_names = prepared.checked.class_names
         model._membership = prepared.membership
         return model
+
+    @property
+    def _prunes(self) -> bool:
+        """Whether branches that no row of the group reaches are left out; a mixture needs them for
+        rows of other groups."""
+        get = self.getOrDefault
+        return bool(get("weighting") == MEMBERSHIP and get("unseenGroup") != MIXTURE)
 
     # Sizes
 

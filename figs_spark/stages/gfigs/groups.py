@@ -72,22 +72,26 @@ def class_counts() -> list[Column]:
 
 
 def check_classes(rows: Sequence[Row], name: str, label: str, classes: int) -> None:
-    """ValueError if a group has rows of one class only."""
+    """ValueError if groups, each trained on its own rows alone, have rows of one class only."""
+    problems = []
     for row in rows:
         group = f"Group {row['g']!r} of column '{name}' (groupCol)"
-        remedy = "Merge it with a similar group, or use more rows."
         if row["lowest"] != row["highest"]:
             continue
         if classes > 2:
-            raise ValueError(
+            problems.append(
                 f"{group} has the single class {row['lowest']:g} of column '{label}' (labelCol) in "
-                f"all its {row['rows']} rows. {remedy}"
+                f"all its {row['rows']} rows."
             )
+            continue
         value, lacking = (1, "positives") if row["positives"] == 0 else (0, "negatives")
-        raise ValueError(
+        problems.append(
             f"{group} has no {lacking}: column '{label}' (labelCol) is {value} in 0 of its "
-            f"{row['rows']} rows. {remedy}"
+            f"{row['rows']} rows."
         )
+    if problems:
+        remedy = "Merge such groups with similar ones, use more rows, or weighting 'membership'."
+        raise ValueError("\n".join([*problems, remedy]))
 
 
 def group_number(groups: Sequence[Group], group_of_row: Column) -> Column:

@@ -98,7 +98,8 @@ def membership_columns(
 def _features(dataset: DataFrame, inputs: Inputs) -> list[MembershipColumn]:
     """The features as membership columns."""
     if inputs.packed is None:
-        return [_from_schema(dataset, f.name, f.kind == CODE) for f in inputs.features]
+        plain = [feature for feature in inputs.features if not feature.is_time]
+        return [_from_schema(dataset, f.name, f.kind == CODE) for f in plain]
     return [
         MembershipColumn(f.name, CODE if f.kind == CODE else NUMBER, j)
         for j, f in enumerate(inputs.features)

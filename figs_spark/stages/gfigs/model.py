@@ -109,15 +109,6 @@ class GroupedModel(Calibrating):
         changed._sums = dict(zip(self._sums, sums, strict=True))
         return changed
 
-    def _sums_by_group(self) -> Mapping[Any, TreeSum]:
-        return self._sums
-
-    def _take_sums(self, sums: Mapping[Any, TreeSum]) -> None:
-        self._sums = dict(sums)
-
-    def _group_of_rows(self) -> Column:
-        return column(self.getOrDefault("groupCol"))
-
     def _with_one_sum(self, change: Adjustment, group: Any) -> Self:
         if group is None:
             raise ValueError(f"The model has the groups {list(self._sums)}. Name one as `group`.")
@@ -126,6 +117,15 @@ class GroupedModel(Calibrating):
         sums = [change(one) if name == group else one for name, one in self._sums.items()]
         changed._sums = dict(zip(self._sums, only_named(sums), strict=True))
         return changed
+
+    def _sums_by_group(self) -> Mapping[Any, TreeSum]:
+        return self._sums
+
+    def _take_sums(self, sums: Mapping[Any, TreeSum]) -> None:
+        self._sums = dict(sums)
+
+    def _group_of_rows(self) -> Column:
+        return column(self.getOrDefault("groupCol"))
 
     def _model_of(self, k: int, group: Group) -> FIGSModel:
         model: FIGSModel = self._copyValues(self._figs_class())
@@ -199,6 +199,7 @@ class GroupedModel(Calibrating):
 
     def _transform(self, dataset: DataFrame) -> DataFrame:
         self._check_fitted()
+        dataset = self._with_derived(dataset)
         check_group_column(dataset, self.getOrDefault("groupCol"), self.groups[0])
         if self.getOrDefault("unseenGroup") == MIXTURE:
             dataset = self._with_shares(dataset)

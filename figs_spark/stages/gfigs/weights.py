@@ -69,11 +69,7 @@ def prepare(
     checked = check(dataset, stage, classification, **_extra(dataset, stage, columns))
     frame = checked.table.frame
     cells = _cells(columns)
-    classes = checked.table.target.classes
-    counts = [*(class_counts() if classes else ()), *statistics(columns, cells)]
-    rows = read_groups(frame, name, counts)
-    if classes and get("weighting") != POOLED:
-        check_classes(rows, name, get("labelCol"), classes)
+    rows = _grouped(checked.table, stage, statistics(columns, cells))
     groups = tuple(row["g"] for row in rows)
     frame = frame.withColumn(GROUP, group_number(groups, F.col("g")))
     if membership is not None:
@@ -84,6 +80,25 @@ def prepare(
         return Prepared(checked, frame, groups, None)
     columns = with_slots(frame, columns, cells, rows, get("minCategoryCount"))
     return _estimate(stage, checked, frame, columns, cells, rows)
+
+
+def check_groups(dataset: DataFrame, stage: Any, checked: Checked) -> tuple[Group, ...]:
+    """The groups of a training set that has passed the other checks; ValueError if one of them
+    cannot be trained on."""
+    get = stage.getOrDefault
+    check_group_column(dataset, get("groupCol"))
+    extra = {"g": column(get("groupCol"))}
+    table = check(dataset, stage, checked.table.target.classes > 0, **extra).table
+    return tuple(row["g"] for row in _grouped(table, stage, ()))
+
+
+def _grouped(table: Table, stage: Any, aggregates: Sequence[Column]) -> list[Row]:
+    get, classes = stage.getOrDefault, table.target.classes
+    counts = [*(class_counts() if classes else ()), *aggregates]
+    rows = read_groups(table.frame, get("groupCol"), counts)
+    if classes and get("weighting") == SEPARATE:
+        check_classes(rows, get("groupCol"), get("labelCol"), classes)
+    return rows
 
 
 def _estimated_from(
@@ -213,12 +228,13 @@ def _check_sums(sums: Row, prepared: Prepared, stage: Any) -> None:
             f"The membership probabilities are not finite in {sums['bad']} of {sums['rows']} rows. "
             f"Raise the regParam of the membershipEstimator, or use another one."
         )
-    for k, group in enumerate(prepared.groups):
-        if not sums[f"sum_{k}"] > 0:
-            raise ValueError(
-                f"All {sums['rows']} rows have the weight 0 in group {group!r} of column "
-                f"'{get('groupCol')}' (groupCol): its membership probabilities are 0. Repair them."
-            )
+    empty = [g for k, g in enumerate(prepared.groups) if not sums[f"sum_{k}"] > 0]
+    if empty:
+        groups = ", ".join(map(repr, empty))
+        raise ValueError(
+            f"All {sums['rows']} rows have the weight 0 in group {groups} of column "
+            f"'{get('groupCol')}' (groupCol): its membership probabilities are 0. Repair them."
+        )
 
 
 def _effective(sums: Row, members: Sequence[int | None]) -> list[float]:

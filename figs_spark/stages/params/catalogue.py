@@ -10,10 +10,12 @@ from figs_spark.stages.params.values import (
     class_weight,
     cuts,
     direction,
+    expressions,
     groups_of_texts,
     integer,
     number,
     numbers,
+    orders,
     ridge,
     subset_strategy,
     text,
@@ -37,7 +39,28 @@ CATEGORICAL_COLS = Declared(
     "numeric features to split as sets of categories; string and boolean features always are",
     accepts=TEXTS,
 )
-LABEL_COL = Declared("labelCol", "label", text, "column with the outcome")
+ORDERED_COLS = Declared(
+    "orderedCols",
+    None,
+    orders,
+    "{column: [lowest, ..., highest]}: text that is split in this order, as numbers are; bands "
+    "such as '[70-80)' or '65+' have their order without it; []: a set after all",
+    accepts="Mapping[str, Sequence[str]]",
+)
+DERIVED_COLS = Declared(
+    "derivedCols",
+    None,
+    expressions,
+    "{column: SQL expression}: columns to derive from others before training and before scoring; a "
+    "column that the DataFrame has already is not derived",
+    accepts="Mapping[str, str]",
+)
+LABEL_COL = Declared(
+    "labelCol",
+    "label",
+    text,
+    "column with the outcome; classes may be 0, 1, 2, ..., booleans or text",
+)
 WEIGHT_COL = Declared("weightCol", None, text, "column with row weights; not set: all 1")
 PREDICTION_COL = Declared("predictionCol", "prediction", text, "output: the prediction")
 PROBABILITY_COL = Declared(
@@ -91,6 +114,13 @@ MIN_CATEGORY_COUNT = Declared(
     10,
     integer(1),
     "text and codes: values that fewer rows have are not named but count as 'other'; 1: name all",
+)
+CATEGORY_SMOOTHING = Declared(
+    "categorySmoothing",
+    20.0,
+    number(0),
+    "text and codes with more than 16 categories: rows by which the mean of a category is drawn to "
+    "that of its leaf; a set of so many then also needs more gain to win; 0: neither",
 )
 MIN_INSTANCES = Declared("minInstancesPerNode", 1, integer(1), "smallest number of rows in a leaf")
 MIN_WEIGHT = Declared(
@@ -223,7 +253,7 @@ ID_COL = Declared(
     "column that identifies a row: the samples are drawn by it; not set: by the content of the row",
 )
 
-INPUTS = (FEATURES_COL, FEATURES_COLS, CATEGORICAL_COLS)
+INPUTS = (FEATURES_COL, FEATURES_COLS, CATEGORICAL_COLS, ORDERED_COLS, DERIVED_COLS)
 OUTCOME = (LABEL_COL, WEIGHT_COL)
 PREDICTIONS = (PREDICTION_COL, LEAF_COL, CONTRIBUTIONS_COL)
 CLASSES = (LOSS, CLASS_WEIGHT, PROBABILITY_COL, RAW_PREDICTION_COL, THRESHOLD, THRESHOLDS)
@@ -243,6 +273,7 @@ GROWING = (
     MAX_DEPTH,
     MAX_BINS,
     MIN_CATEGORY_COUNT,
+    CATEGORY_SMOOTHING,
     MIN_INSTANCES,
     MIN_WEIGHT,
     MIN_DECREASE,

@@ -10,6 +10,8 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from figs_spark.dataframes.derived import check_expression
+
 
 def text(value: Any) -> str:
     if not isinstance(value, str):
@@ -21,6 +23,27 @@ def texts(value: Any) -> list[str]:
     if isinstance(value, str) or not all(isinstance(v, str) for v in value):
         raise TypeError(f"a list of strings is needed, got {value!r}")
     return list(value)
+
+
+def expressions(value: Any) -> dict[str, str]:
+    """SQL expressions by the name of the column that they derive."""
+    if not isinstance(value, Mapping):
+        raise TypeError(f"a dict of expressions by column is needed, got {value!r}")
+    for name, sql in value.items():
+        if not (isinstance(name, str) and isinstance(sql, str)):
+            raise TypeError(f"the column {name!r} needs an SQL expression as text, got {sql!r}")
+        check_expression(sql)
+    return dict(value)
+
+
+def orders(value: Any) -> dict[str, list[str]]:
+    """Lists of texts by column, each from the lowest to the highest."""
+    if not isinstance(value, Mapping):
+        raise TypeError(f"a dict of lists by column is needed, got {value!r}")
+    for name, order in value.items():
+        if len(set(texts(order))) < len(order):
+            raise ValueError(f"the order of '{name}' has a value twice")
+    return {str(name): texts(order) for name, order in value.items()}
 
 
 def boolean(value: Any) -> bool:

@@ -1,0 +1,61 @@
+"""The options of Spark's readers. Spark ignores a name that it does not know: a warning says so."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from figs_spark.app.config import nearest
+
+log = logging.getLogger("figs_spark")
+
+CSV = {"header": "true", "inferSchema": "true"}  # unless an option says otherwise
+
+EVERY_FILE = (
+    "ignoreCorruptFiles ignoreMissingFiles modifiedAfter modifiedBefore pathGlobFilter "
+    "recursiveFileLookup maxFilesPerTrigger maxBytesPerTrigger latestFirst fileNameOnly maxFileAge "
+    "cleanSource sourceArchiveDir maxCachedFiles discardCachedInputRatio"
+)
+TEXT_FILE = (
+    " columnNameOfCorruptRecord compression dateFormat enableDateTimeParsingFallback encoding "
+    "charset lineSep locale mode multiLine samplingRatio timestampFormat timestampNTZFormat "
+    "timeZone singleVariantColumn preferDate"
+)
+NAMES = {
+    "csv": (
+        "sep delimiter quote escape charToEscapeQuoteEscaping comment header inferSchema "
+        "enforceSchema ignoreLeadingWhiteSpace ignoreTrailingWhiteSpace nullValue emptyValue "
+        "nanValue positiveInf negativeInf maxColumns maxCharsPerColumn unescapedQuoteHandling "
+        "escapeQuotes quoteAll columnPruning inputBufferSize extension"
+    )
+    + TEXT_FILE,
+    "json": (
+        "primitivesAsString prefersDecimal allowComments allowUnquotedFieldNames "
+        "allowSingleQuotes allowNumericLeadingZeros allowBackslashEscapingAnyCharacter "
+        "allowUnquotedControlChars allowNonNumericNumbers dropFieldIfAllNull inferTimestamp "
+        "ignoreNullFields"
+    )
+    + TEXT_FILE,
+    "parquet": "mergeSchema datetimeRebaseMode int96RebaseMode",
+    "orc": "mergeSchema",
+}
+
+
+def reader_options(kind: str, options: Mapping[str, str]) -> dict[str, str]:
+    """The options for a format; CSV has a header and types unless they say otherwise."""
+    own = {name.lower() for name in options}
+    defaults = CSV if kind == "csv" else {}
+    return {n: v for n, v in defaults.items() if n.lower() not in own} | dict(options)
+
+
+def warn_of_unknown(kind: str, options: Mapping[str, str], origins: Mapping[str, str]) -> None:
+    """Spark ignores an option that it does not know; a name with a dot is that of a file system."""
+    if kind not in NAMES:
+        return
+    known = f"{NAMES[kind]} {EVERY_FILE}".split()
+    lower = {name.lower() for name in known}
+    for name in options:
+        if name.lower() not in lower and "." not in name:
+            key = f"options.{name}"
+            where = origins.get(key, key)
+            log.warning("%s: Spark's %s reader ignores it; %s", where, kind, nearest(name, known))

@@ -1,0 +1,89 @@
+"""Columns that SQL expressions derive from the other columns of a row.
+
+The expressions are saved with a model, and a saved model is not trusted. So an expression may not
+read other tables, call Java, make several rows of one, or depend on other rows, chance or the time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from figs_spark.dataframes.columns import folding
+
+REFUSED = {
+    "reads other tables": ("select",),
+    "calls Java": ("reflect", "try_reflect", "java_method"),
+    "depends on other rows": ("over", "monotonically_increasing_id", "spark_partition_id"),
+    "makes several rows of one": (
+        "explode",
+        "explode_outer",
+        "posexplode",
+        "posexplode_outer",
+        "inline",
+        "inline_outer",
+        "stack",
+    ),
+    "depends on chance": ("rand", "randn", "random", "randstr", "uniform", "uuid", "shuffle"),
+    "depends on when it is scored": (
+        "current_date",
+        "current_timestamp",
+        "curdate",
+        "localtimestamp",
+        "now",
+        "input_file_name",
+    ),
+}
+QUOTED = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"|`(?:[^`]|``)*`")
+WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+def check_expression(sql: str) -> None:
+    """ValueError if an expression is empty, or more than a value derived from its row."""
+    if not sql.strip():
+        raise ValueError("the expression is empty")
+    words = {word.lower() for word in WORD.findall(QUOTED.sub(" '' ", sql))}
+    for problem, refused in REFUSED.items():
+        if used := sorted(words & set(refused)):
+            raise ValueError(
+                f"{sql!r:.80} {problem} ('{used[0]}'); a derived column is computed from the other "
+                f"columns of its row"
+            )
+
+
+def with_derived(dataset: DataFrame, expressions: Mapping[str, str], source: str) -> DataFrame:
+    """Add the derived columns, in their order; a column that is there already stays as it is."""
+    fold = folding(dataset) if expressions else str.lower
+    present = {fold(name) for name in dataset.columns} if expressions else set()
+    for name, sql in expressions.items():
+        if fold(name) in present:
+            continue
+        check_expression(sql)
+        try:
+            dataset = dataset.withColumn(name, F.expr(sql))
+            present = {fold(column) for column in dataset.columns}  # Connect analyses here
+        except PySparkException as error:
+            message = str(error).partition("\n")[0]
+            raise ValueError(
+                f"Column '{name}' ({source}) cannot be derived: {sql!r:.120} does not fit this "
+                f"table. {message}"
+            ) from error
+    return dataset
+
+
+def needed_for(names: Iterable[str], expressions: Mapping[str, str]) -> dict[str, str]:
+    """The expressions of these columns, and those of the derived columns they mention."""
+    needed = set(names)
+    for name, sql in reversed(list(expressions.items())):
+        if name in needed:
+            needed |= {other for other in expressions if other != name and mentions(sql, other)}
+    return {name: sql for name, sql in expressions.items() if name in needed}
+
+
+def mentions(sql: str, name: str) -> bool:
+    """Whether an expression may use a column of this name."""
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", sql, re.IGNORECASE) is not None

@@ -1,0 +1,128 @@
+"""The jobs on a raw extract: text labels, '?' for missing, codes, derived columns, one command."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from html import unescape
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from pyspark.sql import SparkSession
+
+from figs_spark import FIGSClassificationModel
+from figs_spark.app.errors import OUTPUT_EXISTS, UNFIT_INPUT
+from tests.support.encounters import write_encounters
+from tests.support.jobs import call
+
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(scope="module")
+def extract(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_encounters(tmp_path_factory.mktemp("raw") / "encounters.csv")
+
+
+@pytest.fixture(scope="module")
+def trained(extract: Path, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """By one command, from the raw file."""
+    output = tmp_path_factory.mktemp("jobs") / "trained"
+    assert (
+        call(
+            "train", "--input", extract, "--options.nullValue", "?",
+            "--label", "readmitted = '<30'", "--derive.length", "datediff(discharged, admitted)",
+            "--exclude", "encounter", "admitted", "discharged", "--split.group", "patient",
+            "--model.categoricalCols", "[admission_type]", "--model.maxSplits", 4,
+            "--output", output,
+        )
+        == 0
+    )  # fmt: skip
+    return output
+
+
+def test_a_raw_extract_trains(trained: Path) -> None:
+    model = FIGSClassificationModel.load(f"{trained}/model")
+    assert set(model.featureNames) == {"age", "admission_type", "diag", "stays", "length"}
+    assert model.classNames == ["false", "true"]
+    assert "Probability of readmitted = '<30'" in unescape((trained / "model.svg").read_text())
+    assert "{410, 428}" in str(model)
+    assert model.getDerivedCols() == {"length": "datediff(discharged, admitted)"}
+    assert json.loads((trained / "metrics.json").read_text())["test"]["auc"] > 0.6
+
+
+def test_evaluation_reads_as_training_did(trained: Path, extract: Path, tmp_path: Path) -> None:
+    output = tmp_path / "evaluation"
+    options = ["--input", extract, "--model", trained, "--part", "test", "--plots", "false"]
+    assert call("evaluate", *options, "--groups", "age", "--output", output) == 0
+    summary = pd.read_csv(output / "summary.csv")
+    metrics = json.loads((trained / "metrics.json").read_text())
+    assert summary["auc"][0] == pytest.approx(metrics["test"]["auc"], abs=1e-12)
+    assert "?" not in set(summary["group"])
+
+
+def test_scores_are_those_of_the_model(
+    trained: Path,
+    extract: Path,
+    tmp_path: Path,
+    spark: SparkSession,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    other = tmp_path / "new.csv"
+    lines = re.sub(",([1238]),486,", r",\1,487.1,", extract.read_text()).splitlines()
+    columns = lines[0].rpartition(",")[0]
+    other.write_text("\n".join([columns, *(line.rpartition(",")[0] for line in lines[1:])]))
+    with caplog.at_level(logging.WARNING, logger="figs_spark"):
+        arguments = ["--input", other, "--model", trained, "--output", tmp_path / "scored"]
+        assert call("score", *arguments) == 0
+    scored = spark.read.parquet(str(tmp_path / "scored"))
+    assert "length" not in scored.columns
+    assert scored.where("age = '?'").isEmpty()
+    (warning,) = [r.getMessage() for r in caplog.records if "not among" in r.getMessage()]
+    changed = len(re.findall(",[1238],486,", extract.read_text()))
+    assert f"Column 'diag': {changed} of 1,500 rows" in warning
+    assert "about 1 different ones" in warning
+    assert "in training 0% of the rows did" in warning
+
+
+def test_a_positive_class_and_a_dry_run(
+    extract: Path, tmp_path: Path, spark: SparkSession, capsys: Captured
+) -> None:
+    arguments = ["--input", extract, "--label", "readmitted", "--exclude", "encounter", "patient"]
+    assert call("train", *arguments, "--positive", "<30", "--dry-run") == 0
+    printed = capsys.readouterr().out
+    assert "predict  readmitted = <30 (boolean), classification: false, true" in printed
+    assert "diag (string, 7 categories)" in printed
+    assert "readmitted (" not in printed
+    assert call("train", *arguments, "--positive", "<31", "--dry-run") == UNFIT_INPUT
+    assert "is never '<31'; it has '<30', '>30', 'NO'." in capsys.readouterr().err
+    assert call("train", *arguments[:2], "--label", "readmit = '<30'", "--dry-run") == UNFIT_INPUT
+    assert "no SQL expression that fits" in capsys.readouterr().err
+
+
+def test_a_text_label_has_its_classes(
+    extract: Path, tmp_path: Path, spark: SparkSession, capsys: Captured
+) -> None:
+    arguments = ["--input", extract, "--label", "readmitted", "--features", "stays", "diag"]
+    assert call("train", *arguments, "--model.maxSplits", 3, "--output", tmp_path / "out") == 0
+    model = FIGSClassificationModel.load(f"{tmp_path}/out/model")
+    assert model.classNames == ["<30", ">30", "NO"]
+    accuracy = json.loads((tmp_path / "out" / "metrics.json").read_text())["test"]["accuracy"]
+    assert accuracy > 0.34
+    evaluated = ["--input", extract, "--model", tmp_path / "out", "--part", "test"]
+    assert call("evaluate", *evaluated, "--plots", "false", "--output", tmp_path / "e") == 0
+    assert pd.read_csv(tmp_path / "e" / "summary.csv")["accuracy"][0] == pytest.approx(accuracy)
+
+
+def test_problems_are_named_before_the_work(
+    trained: Path, extract: Path, tmp_path: Path, spark: SparkSession, capsys: Captured
+) -> None:
+    for job in (["train", "--label", "readmitted"], ["score", "--model", "nowhere"]):
+        options = ["--input", "nowhere", "--output", trained, "--dry-run"]
+        assert call(*job, *options) == OUTPUT_EXISTS
+        assert "exists: choose another output, or pass --overwrite" in capsys.readouterr().err
+    arguments = ["--input", extract, "--label", "readmitted", "--positive", "<30"]
+    arguments += ["--kind", "gfigs", "--model.groupCol", "encounter", "--dry-run"]
+    assert call("train", *arguments, "--features", "stays") == UNFIT_INPUT
+    assert "and at most 64 groups are allowed" in capsys.readouterr().err

@@ -1,0 +1,57 @@
+"""Derived columns: which expressions are refused, and which of them a column needs."""
+
+from __future__ import annotations
+
+import pytest
+
+from figs_spark.dataframes.derived import check_expression, mentions, needed_for
+from figs_spark.stages.params.values import expressions
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "datediff(discharge, admission)",
+        "readmitted = '<30'",
+        "note = 'select rand() over ''now'''",
+        "`current_date` > date'2020-01-01'",
+        "overtime + selected",
+        "case when age >= 65 then 'old' else 'young' end",
+    ],
+)
+def test_expressions_over_a_row(sql: str) -> None:
+    check_expression(sql)
+    assert expressions({"x": sql}) == {"x": sql}
+
+
+@pytest.mark.parametrize(
+    ("sql", "problem"),
+    [
+        ("(SELECT max(x) FROM other)", "reads other tables"),
+        ("java_method('java.lang.System', 'exit', 1)", "calls Java"),
+        ("Reflect('java.util.UUID', 'randomUUID')", "calls Java"),
+        ("sum(x) over (partition by y)", "depends on other rows"),
+        ("explode(array(1, 2))", "makes several rows of one"),
+        ("x + rand()", "depends on chance"),
+        ("datediff(current_date(), birth)", "depends on when it is scored"),
+        ("  ", "the expression is empty"),
+    ],
+)
+def test_anything_else_is_refused(sql: str, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        expressions({"x": sql})
+
+
+def test_what_is_no_expression_is_refused() -> None:
+    with pytest.raises(TypeError, match="a dict of expressions by column"):
+        expressions(["x"])
+    with pytest.raises(TypeError, match="the column 'x' needs an SQL expression as text, got 3"):
+        expressions({"x": 3})
+
+
+def test_a_column_needs_what_it_is_derived_from() -> None:
+    derive = {"born": "to_date(b)", "age": "year(visit) - year(born)", "sex": "lower(s)"}
+    assert list(needed_for(["age", "bmi"], derive)) == ["born", "age"]
+    assert needed_for(["bmi"], derive) == {}
+    assert mentions("year(`Born`)", "born")
+    assert not mentions("newborn", "born")
