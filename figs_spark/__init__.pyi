@@ -108,7 +108,8 @@ class _HasAllowedCuts:
 
     def setAllowedCuts(self, value: Mapping[str, Sequence[float] | float] | None) -> Self:
         """Set `allowedCuts`: {feature: [cuts]}: the only thresholds of a numeric feature, where
-        value <= cut goes left; {feature: unit}: multiples of the unit."""
+        value <= cut goes left; {feature: unit}: multiples of the unit; whether a value is
+        missing may always be asked."""
 
     def getAllowedCuts(self) -> dict[str, Any] | None:
         """The value of `allowedCuts`, or its default."""

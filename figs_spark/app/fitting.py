@@ -24,17 +24,18 @@ if TYPE_CHECKING:
 
 IS_VALIDATION = "figs_spark_validation"
 SENSITIVITY = "operatingPoint.sensitivity"
-CROSS_VALIDATED = ("best", "smallest", "bic")
+CROSS_VALIDATED = ("recommended", "best", "smallest", "bic")
 
 
 @dataclass(frozen=True)
 class Size:
     """How the number of splits is chosen, up to the Param maxSplits."""
 
-    choose: Literal["fixed", "validation", "best", "smallest", "bic"] = key(
+    choose: Literal["fixed", "validation", "recommended", "best", "smallest", "bic"] = key(
         "fixed",
-        "fixed: maxSplits; validation: least loss on validation rows; by cross-validation: best "
-        "(least loss), smallest (fewest splits within one standard error of it) or bic",
+        "fixed: maxSplits; validation: least loss on validation rows; by cross-validation: "
+        "recommended (fewest splits that lose at most half a paired standard error), best (least "
+        "loss), smallest (fewest splits within one standard error of it) or bic",
     )
     folds: int = key(
         5, "folds of the cross-validation; a split.group stays in one", low=2, high=250

@@ -264,9 +264,7 @@ class Growth(Constrained):
         self.trees.divide(leaf, split, goes_left, sides, moves)
         self._note(leaf)
         lowered = sum(float(side.g @ move) for side, move in zip(sides, moves, strict=True))
-        if (
-            self._limits.ridge or self._permissions is not None
-        ):  # then the residuals of a side keep a mean
+        if self._limits.ridge or self._permissions is not None:  # a side may keep a mean residual
             left_over = (side.g - side.weight * move for side, move in zip(sides, moves))
             lowered += sum(float(rest @ move) for rest, move in zip(left_over, moves))
         self.losses.append(max(self.losses[-1] - lowered / self.weight, 0.0))

@@ -293,6 +293,9 @@ class JointGrowth(Growth):
         self._fit()
         self.steps += 1
         self.done = self.rules.max_splits is not None and self.steps >= self.rules.max_splits
+        if self.done:
+            self._known, self._found, self._parent = {}, {}, None
+            return
         small, large = self.trees.children(leaf)
         again = [c for c in self._let_go if c != candidate]
         self._to_pass = [small, *([] if self._parent else [large]), *again]

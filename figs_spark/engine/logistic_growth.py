@@ -65,7 +65,8 @@ class LogisticGrowth(Growth):
         squares = self.weight * mean * (1 - mean)
         self.losses = [squares / self.weight]
         self._ridge = self._given_ridge * mean * (1 - mean)
-        self._limits = self._cut_limits(squares, self.weight)
+        limits = self._cut_limits(squares, self.weight)
+        self._limits = limits._replace(noise=limits.noise / curvature)  # in units of this gain
 
     def _plant(self) -> int:
         return self.trees.plant(np.zeros(1), self.rows, self.weight)

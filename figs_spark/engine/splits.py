@@ -59,7 +59,7 @@ class Cut:
     gain: float  # by which cuts compete, less the price of a set
     position: int
     missing_left: bool
-    lowered: float | None = None  # the gain less the price, if constraints changed it
+    lowered: float | None = None  # the gain itself, if constraints changed it
     price: float = 0.0
 
 
@@ -136,11 +136,11 @@ class Cuts:
         self, gains: Floats, histogram: Floats, limits: CutLimits, bargain: Bargain | None
     ) -> Cut | None:
         """The first of the cuts that gain most, once sets have paid their price."""
-        cuts = 2 * np.diff(self.layout.offsets.astype(np.int64))
-        paid = np.repeat(self.prices(histogram[None], limits)[0], cuts)
-        gains = own = gains - paid
+        paid = np.repeat(self.prices(histogram[None], limits)[0], 2 * np.array(self.layout.widths))
+        own = gains
         if bargain is not None:
             gains, own = bargain.apply(gains, histogram, self.layout)
+        gains = gains - paid
         top = float(gains.max(initial=-np.inf))
         if top == -np.inf:
             return None
@@ -186,7 +186,7 @@ class Cuts:
         right_side = self._side(histogram, right if missing_left else np.concatenate([right, gone]))
         if not seen[missing]:
             missing_left = left_side.outweighs(right_side)
-        gain = (cut.gain if cut.lowered is None else cut.lowered) + cut.price
+        gain = cut.gain + cut.price if cut.lowered is None else cut.lowered
         left, right = left - start, right - start
         return BinSplit(gain, j, left, right, missing_left, left_side, right_side)
 

@@ -29,7 +29,7 @@ from figs_spark.stages.base.outputs import (
     ThresholdParams,
 )
 from figs_spark.stages.calibration import Calibrating
-from figs_spark.stages.cross_validation import SizePath, fold_column, size_table
+from figs_spark.stages.cross_validation import SizePath, fold_column, fold_losses, size_table
 from figs_spark.stages.params.catalogue import CALIBRATE, FIGS_CLASSIFICATION, FIGS_REGRESSION
 from figs_spark.stages.params.declared import with_signature
 from figs_spark.treesum import Feature, Node, TreeSum
@@ -226,9 +226,10 @@ class FIGSEstimator(NestedSizes):
                 f"Fold {empty[0]} of {numFolds} has no rows. Use fewer folds, or another foldCol."
             )
         full = trained.models[numFolds]
+        by_fold = fold_losses(held_out, len(full.losses))
         freedoms = (trained.freedoms or [])[numFolds]
-        table = size_table(held_out, full.losses, checked.table.rows, freedoms)
-        return SizePath(table, whole._model(checked, Trained([full])))
+        table = size_table(by_fold, full.losses, checked.table.rows, freedoms)
+        return SizePath(table, whole._model(checked, Trained([full])), by_fold)
 
     def _grow(self, dataset: DataFrame) -> tuple[Checked, Trained]:
         self._check_params()

@@ -44,9 +44,9 @@ def assert_as_stated(model: TreeSum) -> None:
         assert own <= {"gcs", "age", "cost"} or own <= {"visits", "site"} or len(own) == 1
     for split in model.splits:
         if names[split.feature] == "age":
-            assert split.threshold in (30, 50, 65)
+            assert split.threshold in (30, 50, 65, np.inf)  # inf: missing or not
         if names[split.feature] == "visits":
-            assert split.threshold in (0, 2, 4, 6)
+            assert split.threshold in (0, 2, 4, 6, np.inf)
     row: list[Any] = [50.0, 9.0, 3.0, 100.0, 37.5, True, "Bern"]
     for place, values, sign in ((0, range(18, 95), 1), (1, range(3, 16), -1)):
         rows = [[*row[:place], float(value), *row[place + 1 :]] for value in values]

@@ -89,3 +89,14 @@ def test_rare_events_do_not_overshoot() -> None:
     model = fitted(Data(X, y, classes=2), max_splits=8)
     assert np.abs(model.predict(X)).max() < 10
     assert sorted(model.losses, reverse=True)[0] == model.losses[0]
+
+
+def test_many_categories_without_effect_do_not_win() -> None:
+    random = np.random.default_rng(3)
+    X = np.column_stack([random.integers(0, 150, 1200), random.integers(0, 4, 1200)]).astype(float)
+    y = (random.random(1200) < 0.3 + 0.15 * (X[:, 1] > 1)).astype(float)
+    data = Data(X, y, classes=2, categorical=(0,))
+    assert fitted(data, max_splits=1).splits[0].feature == 0
+    for rules in ({"logistic": True}, {"ridge": None}, {}):
+        model = data.fit(max_splits=1, category_smoothing=20.0, **rules)
+        assert model.splits[0].feature == 1

@@ -206,7 +206,7 @@ ALLOWED_CUTS = Declared(
     None,
     by_feature(cuts),
     "{feature: [cuts]}: the only thresholds of a numeric feature, where value <= cut goes left; "
-    "{feature: unit}: multiples of the unit",
+    "{feature: unit}: multiples of the unit; whether a value is missing may always be asked",
     accepts="Mapping[str, Sequence[float] | float]",
 )
 SUBSET = Declared(
