@@ -18,7 +18,9 @@ def _panels(table: Any) -> tuple[Any, Iterator[tuple[Any, Any, list[tuple[Any, A
 
     def panels() -> Iterator[tuple[Any, Any, list[tuple[Any, Any]]]]:
         for k, by in enumerate(columns, start=1):
-            groups = table[table["by"] == by].groupby("group", sort=False, dropna=False)
+            lines = table[table["by"] == by]
+            named = lines.assign(group=lines["group"].where(lines["group"].notna(), "missing"))
+            groups = named.groupby("group", sort=False)
             ax = figure.add_subplot(1, len(columns), k)
             if by is not None:
                 ax.set_title(f"by {by}")
@@ -30,7 +32,9 @@ def _panels(table: Any) -> tuple[Any, Iterator[tuple[Any, Any, list[tuple[Any, A
 def draw_roc(tables: dict[str, Any]) -> Any:
     """The ROC curve of all rows with its operating points, and the curve of each group."""
     figure, panels = _panels(tables["roc"])
-    areas = {(row.by, row.group): row.auc for row in tables["summary"].itertuples()}
+    summary = tables["summary"]
+    names = summary["group"].where(summary["group"].notna(), "missing")
+    areas = dict(zip(zip(summary["by"], names), summary["auc"]))
 
     def draw(ax: Any, curve: Any, group: Any, **style: Any) -> None:
         area = areas.get((curve["by"].iloc[0], group))

@@ -23,6 +23,8 @@ from figs_spark.treesum.strict_json import Entry
 
 log = logging.getLogger("figs_spark")
 
+MORE = 1.5  # times the share of training is clearly more
+
 
 @dataclass(frozen=True)
 class KnownValues:
@@ -56,7 +58,8 @@ def known_values(model: Any, rows: DataFrame) -> dict[str, KnownValues]:
 
 
 def report_unknown(rows: DataFrame, known: Mapping[str, KnownValues]) -> None:
-    """One warning per column in which rows have a value that training did not see as a category."""
+    """How many rows of each column have a value that training did not see as a category; a warning
+    if these are clearly more than in training."""
     values = {name: one.values for name, one in known.items() if name in rows.columns}
     if not values:
         return
@@ -65,14 +68,17 @@ def report_unknown(rows: DataFrame, known: Mapping[str, KnownValues]) -> None:
     for name in values:
         unknown, distinct = counts[name]
         if unknown:
-            log.warning(
+            share = unknown / total
+            more = share > MORE * known[name].other_share
+            log.log(
+                logging.WARNING if more else logging.INFO,
                 "Column '%s': %s of %s rows (%.2g%%) have a value that is not among the %s "
                 "categories of training, about %s different ones. They count as other; in training "
                 "%.2g%% of the rows did.",
                 name,
                 f"{unknown:,}",
                 f"{total:,}",
-                100 * unknown / total,
+                100 * share,
                 f"{len(values[name]):,}",
                 f"{distinct:,}",
                 100 * known[name].other_share,

@@ -5,9 +5,9 @@ is a running sum. Categories are first put in the order of their mean residual, 
 of categories is again a cut. Missing values try both sides.
 
 A set of many categories would win by its freedom: of K categories without any effect, the best set
-gains about 2/pi * K times the variance of the target. So the means are drawn to that of the leaf
-before they are put in order, and a set pays the price of its freedom before it competes. A feature
-with few categories pays nothing.
+gains about 2/pi * K times the variance of the target, and loses as much again on new rows. So the
+means are drawn to that of the leaf before they are put in order, and a set pays the price of its
+freedom before it competes. A feature with few categories pays nothing.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 TINY = 1e-12  # a child with a smaller share of the weight counts as empty
 FREE_GAIN = 2 / math.pi  # by a category without effect, on the side where chance put it
+PRICE = 2 * FREE_GAIN  # what it gains by chance, and what it loses on new rows
 FEW = 16  # categories that a set has for nothing; means of so few are not smoothed
 
 
@@ -154,7 +155,7 @@ class Cuts:
         for j in self.categorical if limits.noise else ():
             start, missing = self._span(j)
             present = (histograms[:, start:missing, -1] > 0.5).sum(axis=1)
-            prices[:, j] = FREE_GAIN * limits.noise * np.maximum(present - FEW, 0)
+            prices[:, j] = PRICE * limits.noise * np.maximum(present - FEW, 0)
         return prices
 
     def _order(self, histogram: Floats) -> NDArray[np.intp]:

@@ -55,11 +55,14 @@ def test_a_raw_extract_trains(trained: Path) -> None:
 def test_evaluation_reads_as_training_did(trained: Path, extract: Path, tmp_path: Path) -> None:
     output = tmp_path / "evaluation"
     options = ["--input", extract, "--model", trained, "--part", "test", "--plots", "false"]
+    options[-1] = "true"
     assert call("evaluate", *options, "--groups", "age", "--output", output) == 0
+    assert (output / "roc.png").exists()
     summary = pd.read_csv(output / "summary.csv")
     metrics = json.loads((trained / "metrics.json").read_text())
     assert summary["auc"][0] == pytest.approx(metrics["test"]["auc"], abs=1e-12)
     assert "?" not in set(summary["group"])
+    assert summary["group"].isna().sum() == 1  # the missing ages
 
 
 def test_scores_are_those_of_the_model(
