@@ -15,6 +15,9 @@ from pyspark.sql import DataFrame, SparkSession
 from figs_spark import datasets
 from figs_spark.app.config import Settings, key
 from figs_spark.app.errors import OUTPUT_EXISTS, UNFIT_INPUT, WRONG_USAGE
+from figs_spark.app.inherited import training_source, with_derivations, with_reader_options
+from figs_spark.app.labels import with_label
+from figs_spark.app.metrics import with_label_numbers
 from figs_spark.app.outputs import local_path
 from figs_spark.app.saved_models import check_columns, load_division, load_model, read_text
 from figs_spark.app.sources import Input, exists, need_columns, prepared, read, require
@@ -105,17 +108,23 @@ def _rows(
     spark: SparkSession, settings: Settings[Report], model: Any
 ) -> tuple[DataFrame, DataFrame | None]:
     """The rows to evaluate on, and those that the model was trained on, if that is known."""
-    job = settings.job
+    job, source = settings.job, training_source(spark, settings)
+    division = load_division(spark, settings) if job.part != "all" else None
+    names = [source.label, job.weight, job.where, *job.groups, *job.validation]
+    names += division.columns if division else []
+    settings = with_derivations(settings, source, names)
     if job.input:
-        rows = read(spark, settings)
+        rows = read(spark, with_reader_options(spark, settings, source))
     else:
         rows = prepared(datasets.trauma_registry(spark, job.rows or 1, with_risk=True), settings)
     training = None
-    if job.part != "all":
-        division = load_division(spark, settings)
+    if source.label is not None:
+        rows = with_label(rows, settings, source.label, source.positive)
+    label = model.getOrDefault("labelCol")
+    need_columns(rows, [label, *job.groups, *job.validation, *([job.weight] if job.weight else [])])
+    rows = with_label_numbers(model, rows, label)
+    if division:
         rows, training = division.rows(rows, job.part), division.rows(rows, "train")
-    names = [model.getOrDefault("labelCol"), *job.groups, *job.validation]
-    need_columns(rows, [*names, *([job.weight] if job.weight else [])])
     check_columns(model, rows)
     return rows, training
 

@@ -7,17 +7,17 @@ so narrow that rows of different risks hardly ever share one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
 from figs_spark.engine.blocks import Block
-from figs_spark.engine.grower import Growth, Progress
+from figs_spark.engine.grower import Progress
 from figs_spark.engine.histograms import Floats
 from figs_spark.engine.replay import Replay
 from figs_spark.engine.table import Table
-from figs_spark.engine.training import Plan, packed
+from figs_spark.engine.training import Plan, grow_all, packed
 from figs_spark.engine.weights import OwnWeights, Weights
 
 CELLS = 4096  # of risks from 0 to 1
@@ -37,9 +37,8 @@ def resampled(
 ) -> Resampled:
     """Grow the models of two classes, and count their scores."""
     with packed(table, plan, weights) as (bins, backend):
-        centre = table.target.centres
-        growths = [Growth(bins, backend.layout, plan.rules, centre, k) for k in range(members)]
-        replays = [Replay.of(growth) for growth in backend.grow(growths, progress)]
+        grown = grow_all(bins, backend, table, plan, members, progress)
+        replays = [Replay.of(growth) for growth in grown]
         work = partial(score_cells, replays=replays, weights=backend.weights)
         shape = (members, 2, 3, CELLS)
         return Resampled(backend.add_up(work, int(np.prod(shape))).reshape(shape))
@@ -48,10 +47,11 @@ def resampled(
 def score_cells(blocks: Iterator[Block], replays: Sequence[Replay], weights: Weights) -> Floats:
     """The sums of some blocks, flat."""
     sums = np.zeros((len(replays), 2, 3, CELLS))
-    outcome, own = weights.target.outcome, OwnWeights(weights.target)
+    own = OwnWeights(weights.target)
     for block in blocks:
         for k, replay in enumerate(replays):
             *_, score = replay.scores(block.codes)
+            outcome = replace(weights.target.outcome, link=replay.link)
             risk = outcome.expected_table(score)[:, 0]
             cell = np.minimum((risk * CELLS).astype(np.intp), CELLS - 1)
             for sample, rows in (

@@ -76,14 +76,7 @@ def train(
     weights = weights or OwnWeights(table.target)
     tell_driver_memory(table, plan)
     with packed(table, plan, weights) as (bins, backend):
-        centre = table.target.centres
-        growths = [
-            growing(bins, backend.layout, plan.rules, centre, k, reported=k == reported)
-            for k in range(members)
-        ]
-        grown = backend.grow(growths, progress)
-        if plan.refit is not None:
-            _refit(backend, grown, plan.refit, table.class_factors)
+        grown = grow_all(bins, backend, table, plan, members, progress, reported)
         trained = Trained(
             [growth.model for growth in grown], freedoms=[growth.freedoms for growth in grown]
         )
@@ -92,6 +85,27 @@ def train(
         if "held" in table.frame.columns:
             return replace(trained, held_out_losses=_held_out(backend, grown))
         return trained
+
+
+def grow_all(
+    bins: Bins,
+    backend: Backend,
+    table: Table,
+    plan: Plan,
+    members: int,
+    progress: Progress,
+    reported: int | None = None,
+) -> list[Growth]:
+    """The models as the plan wants them, grown in one batch."""
+    centre = table.target.centres
+    growths = [
+        growing(bins, backend.layout, plan.rules, centre, k, reported=k == reported)
+        for k in range(members)
+    ]
+    grown = backend.grow(growths, progress)
+    if plan.refit is not None:
+        _refit(backend, grown, plan.refit, table.class_factors)
+    return list(grown)
 
 
 def growing(

@@ -52,7 +52,8 @@ def optimism(
 ) -> Optimism:
     """Grow the model of a FIGS estimator for two classes on bootstrap samples, and compare.
 
-    Every step of the estimator is repeated but the choice of its Params. Which rows are drawn
+    What the estimator does to grow and to fit values is repeated, but not the choice of its
+    Params. Which rows are drawn
     depends on the seed and on what the rows hold.
     """
     _check(estimator, repeats)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,14 +15,13 @@ from figs_spark.exports.instrument import Instrument, Result
 from figs_spark.exports.page.calculator import NO_RESULT
 from figs_spark.exports.page.fields import Wording, make_fields
 from figs_spark.exports.page.page import Page, to_html
-from figs_spark.treesum.prediction import Outcome
 from figs_spark.treesum.reading import MINUS, Labels
 from tests.browser.forms import FILL, entries, patients
 from tests.support.fitted import NAMES, fitted
 from tests.support.hostile import HOSTILE
 from tests.support.instruments import instrument, log_odds, random_instrument
 from tests.support.pictured import CARE, full, trauma
-from tests.support.treesums import mild_tree_sum, random_tree_sum
+from tests.support.treesums import random_tree_sum
 
 PATIENTS = 500
 
@@ -67,26 +66,6 @@ MODELS = {
         random_tree_sum(Random(8), 40), classes=2, thresholds=(0.3, 0.0)
     ),
 }
-
-
-@dataclass(frozen=True)
-class LogOdds(Outcome):
-    """Two classes whose score is log odds."""
-
-    classes: int = 2
-    link: str = "logit"
-
-    def expected(self, scores: Any, algebra: Any = None) -> list[Any]:
-        return [1 / (1 + np.exp(-score)) for score in scores]
-
-
-def of_log_odds() -> Instrument:
-    return replace(
-        instrument(mild_tree_sum(Random(10)), classes=2, threshold=0.3), outcome=LogOdds()
-    )
-
-
-MODELS["log odds"] = of_log_odds
 
 
 @pytest.mark.parametrize("name", MODELS)

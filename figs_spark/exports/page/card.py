@@ -11,8 +11,9 @@ import numpy as np
 from figs_spark.exports.instrument import Instrument
 from figs_spark.exports.page.fields import Field
 from figs_spark.exports.page.markup import NOTHING, Html, element, joined, table
-from figs_spark.exports.page.program import LOGIT, link_of, worded
+from figs_spark.exports.page.program import worded
 from figs_spark.treesum import Node, TreeSum
+from figs_spark.treesum.nodes import LOGIT
 from figs_spark.treesum.points import Points
 from figs_spark.treesum.reading import MINUS, Labels, Reading
 from figs_spark.treesum.text import number
@@ -47,8 +48,7 @@ class Scale:
 
     @property
     def reading(self) -> Reading:
-        percent = self.model.classes > 0 and link_of(self.model.outcome) != LOGIT
-        labels = Labels("", "", percent, self.model.score_labels or ("",))
+        labels = Labels("", "", self.model.classes > 0, self.model.score_labels or ("",))
         return Reading(self.one, labels)
 
     @property
@@ -94,7 +94,7 @@ def _card(scale: Scale, fields: Mapping[int, Field]) -> Html:
     card = element("div", inside, class_="scrolls", tabindex="0", role="region", aria_label=label)
     if scale.points:
         return card + _risks(scale)
-    return card + (_odds(scale) if link_of(scale.model.outcome) == LOGIT else NOTHING)
+    return card + (_odds(scale) if scale.model.outcome.link == LOGIT else NOTHING)
 
 
 def _odds(scale: Scale) -> Html:
@@ -160,9 +160,9 @@ def _total(model: Instrument, points: Points | None) -> str:
         return "Sum: the prediction"
     if model.classes > 2:
         return "Sums: the largest is the class that fits best"
-    if link_of(model.outcome) == LOGIT:
-        return "Sum: the log odds, see below for the risk"
     words = "Sum: the risk, at least 0% and at most 100%."
+    if model.outcome.link == LOGIT:
+        words = "Sum: the log odds; the table below has the risk."
     if model.thresholds is None and 0 <= model.threshold <= 1:
         words += f" Flag above {number(100 * model.threshold)}%."
     return words

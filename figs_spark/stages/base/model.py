@@ -181,6 +181,7 @@ class FittedModel(Deriving, Persistent, Exporting, Model):
 
     def transform(self, dataset: Any, params: Any = None) -> DataFrame:
         """A Spark DataFrame with the output columns; `params` are as in Spark ML."""
+        self._check_fitted()
         check_frame(dataset)
         return super().transform(dataset, params)
 
