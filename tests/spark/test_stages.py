@@ -363,7 +363,19 @@ def test_labels_of_the_outcome_are_printed(data: DataFrame) -> None:
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_every_param_has_a_keyword_a_setter_and_a_getter(stage: Any) -> None:
-    samples = {"featuresCols": ["a"], "categoricalCols": ["a"], "thresholds": [0.5, 0.5]}
+    samples = {
+        "featuresCols": ["a"],
+        "categoricalCols": ["a"],
+        "orderedCols": {"a": ["low", "high"]},
+        "derivedCols": {"b": "a + 1"},
+        "thresholds": [0.5, 0.5],
+        "monotone": {"a": 1},
+        "forbidden": ["a"],
+        "required": ["a"],
+        "interactionGroups": [["a", "b"]],
+        "featureCosts": {"a": 2.0},
+        "allowedCuts": {"a": [2.0, 5.0]},
+    }
     assert {p.name for p in stage().params} == {item.name for item in stage.declared}
     for item in stage.declared:
         title = item.name[0].upper() + item.name[1:]
