@@ -12,7 +12,7 @@ import pytest
 from packaging.version import Version
 
 from tests.databricks.clients import WITH_CLIENTS
-from tests.unit.test_constraints import runtime
+from tests.unit.test_known_versions import runtime
 
 ROOT = Path(__file__).parents[2]
 OLD_CLIENT = ROOT / "conf" / "databricks-connect-16.1.txt"
