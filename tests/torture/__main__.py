@@ -14,6 +14,7 @@ import logging
 import os
 import platform
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -156,6 +157,7 @@ def _ended(*figures: Any) -> str:
 def main(arguments: list[str]) -> int:
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     logging.getLogger("figs_spark.torture").setLevel(logging.INFO)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the cluster ends, too
     FIGURES.mkdir(parents=True, exist_ok=True)
     steps = [name for name in arguments if name != "--write"] or [*STEPS, "table"]
     failures = []

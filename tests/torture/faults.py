@@ -156,8 +156,8 @@ def kill(trial: Trial, fault: str) -> bool:
     if fault == MACHINE_LOST:
         trial.cluster.kill(trial.random.choice(workers))
         return True
-    pids = [trial.cluster.processes[name].pid for name in workers]
-    return kill_one(trial.random, pids, EXECUTOR if fault == EXECUTOR_KILLED else PYTHON)
+    kind = EXECUTOR if fault == EXECUTOR_KILLED else PYTHON
+    return kill_one(trial.random, trial.cluster.folder, kind)
 
 
 @contextmanager

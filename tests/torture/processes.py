@@ -1,4 +1,8 @@
-"""The processes of a standalone cluster, read from /proc: executors and their Python workers."""
+"""The processes of a standalone cluster, read from /proc: executors and their Python workers.
+
+They are known by the folder that they work in. A Python worker whose parent was killed goes on, and
+no longer has an ancestor in the cluster.
+"""
 
 from __future__ import annotations
 
@@ -11,32 +15,20 @@ from random import Random
 EXECUTOR, PYTHON = "CoarseGrainedExecutorBackend", "pyspark.daemon"
 
 
-def running(ancestor: int, kind: str) -> list[int]:
-    """The processes of a kind that another one started, itself or by others."""
-    parents, commands = {}, {}
+def running(folder: Path, kind: str) -> list[int]:
+    """The processes of a kind that work in a folder of the cluster."""
+    pids = []
     for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with suppress(OSError, IndexError, ValueError):
-                status = (entry / "stat").read_text().rpartition(")")[2].split()
-                if status[0] != "Z":
-                    parents[int(entry.name)] = int(status[1])
-                    commands[int(entry.name)] = (entry / "cmdline").read_text()
-    return [
-        pid for pid, text in commands.items() if kind in text and _under(pid, ancestor, parents)
-    ]
+        with suppress(OSError, ValueError):
+            inside = entry.name.isdigit() and (entry / "cwd").readlink().is_relative_to(folder)
+            if inside and kind in (entry / "cmdline").read_text():
+                pids.append(int(entry.name))
+    return pids
 
 
-def _under(pid: int, ancestor: int, parents: dict[int, int]) -> bool:
-    while pid in parents:
-        pid = parents[pid]
-        if pid == ancestor:
-            return True
-    return False
-
-
-def kill_one(random: Random, ancestors: list[int], kind: str) -> bool:
+def kill_one(random: Random, folder: Path, kind: str) -> bool:
     """Kill one of the processes, as the kernel does if memory runs out; False if there is none."""
-    every = [pid for ancestor in ancestors for pid in running(ancestor, kind)]
+    every = running(folder, kind)
     if not every:
         return False
     try:
