@@ -13,9 +13,12 @@ if VERSION is None:
 
 # Lower bounds are the versions that have what is used here: pandas and pyarrow those that PySpark 4
 # itself asks for, numba and numpy the first for Python 3.11, of tools the options they are called
-# with.
+# with. No upper bound is needed for PySpark 3.5: figs_spark was run on 3.5.9 with NumPy 2.4 and
+# pyarrow 26. Its distutils is gone from Python 3.12, and setuptools brings it. See constraints.txt
+# for versions that are known to work together.
 RUNTIME = [
     "pyspark>=3.5",
+    "setuptools>=65; python_version >= '3.12'",
     "numpy>=1.23.2",
     "pandas>=2.0,<3",
     "pyarrow>=11.0",
@@ -37,6 +40,8 @@ ENGINES = [  # in which exports are run
     "jpmml_evaluator>=0.12",
     "psycopg[binary]>=3.2",
 ]
+BROWSER = ["playwright>=1.40"]  # drives the Chromium that is installed, and brings none
+EVALUATION = ["dcurves>=1.1", "statsmodels>=0.14"]  # what evaluations are compared with
 DOCS = ["mkdocs>=1.6,<2", "mkdocs-material>=9.5", "mkdocstrings[python]>=0.26"]
 
 setup(
@@ -47,7 +52,10 @@ setup(
     long_description_content_type="text/markdown",
     license="MIT",
     packages=find_packages(include=["figs_spark", "figs_spark.*"]),
-    package_data={"figs_spark": ["py.typed", "__init__.pyi"]},
+    package_data={
+        "figs_spark": ["py.typed", "__init__.pyi"],
+        "figs_spark.exports.page": ["*.css", "*.js"],
+    },
     entry_points={
         "console_scripts": [
             "figs-spark = figs_spark.app.cli:main",
@@ -65,8 +73,10 @@ setup(
         "docs": DOCS,
         "test": [
             "pytest>=7.4",
+            "pytest-timeout>=2.3",
             "pytest-xdist>=3.8",  # --no-loadscope-reorder
             "chispa>=0.9",
+            "databricks-bundles>=1.0",  # the types of what databricks.yml asks for
             "hypothesis>=6.80",
             "nbclient>=0.8",
             "nbformat>=5.7",
@@ -79,6 +89,8 @@ setup(
             *REFERENCES,
             *CONNECT,
             *SHIPPING,
+            *BROWSER,
+            *EVALUATION,
         ],
         "dev": ["ruff>=0.9", "mypy>=1.10", "build>=1.0", "types-PyYAML>=6.0", "pre-commit>=3.0"],
         "bench": ["xgboost>=2.0", "pygam>=0.9", *PLOT, *REFERENCES],

@@ -15,7 +15,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 OLDEST = 17
@@ -68,14 +68,15 @@ def home_of(java: Path) -> Path | None:
     return Path(settings["java.home"])
 
 
-def install_package() -> bool:
+def install_package(packages: Mapping[str, Sequence[str]] = PACKAGES) -> bool:
+    """By the package manager that is here: the first of these packages that it has."""
     manager = package_manager()
     become_root = root_prefix()
     if manager is None or become_root is None:
         return False
     if manager == "apt-get":
         run(*become_root, manager, "update", "--quiet")
-    return any(run(*become_root, manager, "install", "-y", name) for name in PACKAGES[manager])
+    return any(run(*become_root, manager, "install", "-y", name) for name in packages[manager])
 
 
 def package_manager() -> str | None:
@@ -114,7 +115,7 @@ def run(*command: str) -> bool:
 
 
 def say(message: str) -> None:
-    print(f"java_home: {message}", file=sys.stderr, flush=True)
+    print(f"{Path(sys.argv[0]).stem}: {message}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from figs_spark.stages.bagged import BaggedFIGSClassificationModel as _BaggedFIG
 from figs_spark.stages.bagged import BaggedFIGSClassifier as _BaggedFIGSClassifier
 from figs_spark.stages.bagged import BaggedFIGSRegressionModel as _BaggedFIGSRegressionModel
 from figs_spark.stages.bagged import BaggedFIGSRegressor as _BaggedFIGSRegressor
+from figs_spark.stages.base.embedding import load_report as load_report
 from figs_spark.stages.cross_validation import SizePath as SizePath
 from figs_spark.stages.evaluator import SensitivitySpecificityEvaluator as _SensitivitySpecificityEvaluator
 from figs_spark.stages.figs import FIGSClassificationModel as _FIGSClassificationModel
@@ -34,16 +35,20 @@ from figs_spark.stages.gfigs.selection import SelectedGFIGS as SelectedGFIGS
 from figs_spark.stages.gfigs.selection import select_gfigs as select_gfigs
 from figs_spark.stages.gfigs.variants import VariantComparison as VariantComparison
 from figs_spark.stages.gfigs.variants import compare_variants as compare_variants
+from figs_spark.stages.optimism import Optimism as Optimism
+from figs_spark.stages.optimism import optimism as optimism
 from figs_spark.stages.raw_columns import ExportablePipeline as ExportablePipeline
 from figs_spark.stages.raw_columns import exportable as exportable
 from figs_spark.stages.stability import Stability as Stability
 from figs_spark.stages.stability import stability as stability
+from figs_spark.treesum.editing import Edit as Edit
 from figs_spark.treesum.explanation import Explanation as Explanation
 from figs_spark.treesum.explanation import Met as Met
 from figs_spark.treesum.nodes import Feature as Feature
 from figs_spark.treesum.nodes import Node as Node
 from figs_spark.treesum.nodes import Split as Split
 from figs_spark.treesum.nodes import TreeSum as TreeSum
+from figs_spark.treesum.points import Points as Points
 
 __version__: str
 _HOMES: dict[str, str]
@@ -54,6 +59,7 @@ __all__ = [
     "BaggedFIGSRegressionModel",
     "BaggedFIGSRegressor",
     "DrawnExplanation",
+    "Edit",
     "Explanation",
     "ExportablePipeline",
     "Exported",
@@ -70,6 +76,8 @@ __all__ = [
     "Met",
     "Node",
     "OperatingPoint",
+    "Optimism",
+    "Points",
     "SelectedGFIGS",
     "SensitivitySpecificityEvaluator",
     "SizePath",
@@ -81,7 +89,9 @@ __all__ = [
     "calibration",
     "compare_variants",
     "exportable",
+    "load_report",
     "operating_points",
+    "optimism",
     "roc_auc",
     "roc_curve",
     "select_gfigs",
@@ -93,6 +103,17 @@ class _Loaded:
     def load(cls, path: str) -> Self:
         """Load a stage that was saved to this path."""
 
+class _HasAllowedCuts:
+    allowedCuts: Param[dict[str, Any] | None]
+
+    def setAllowedCuts(self, value: Mapping[str, Sequence[float] | float] | None) -> Self:
+        """Set `allowedCuts`: {feature: [cuts]}: the only thresholds of a numeric feature, where
+        value <= cut goes left; {feature: unit}: multiples of the unit; whether a value is
+        missing may always be asked."""
+
+    def getAllowedCuts(self) -> dict[str, Any] | None:
+        """The value of `allowedCuts`, or its default."""
+
 class _HasBootstrap:
     bootstrap: Param[bool]
 
@@ -101,6 +122,16 @@ class _HasBootstrap:
 
     def getBootstrap(self) -> bool:
         """The value of `bootstrap`, or its default."""
+
+class _HasCalibrate:
+    calibrate: Param[bool]
+
+    def setCalibrate(self, value: bool) -> Self:
+        """Set `calibrate`: with classWeight: fit all leaf values on rows without their class
+        weights, so that probabilities are the rates of the data."""
+
+    def getCalibrate(self) -> bool:
+        """The value of `calibrate`, or its default."""
 
 class _HasCategoricalCols:
     categoricalCols: Param[list[str] | None]
@@ -154,6 +185,16 @@ class _HasDerivedCols:
     def getDerivedCols(self) -> dict[str, str] | None:
         """The value of `derivedCols`, or its default."""
 
+class _HasFeatureCosts:
+    featureCosts: Param[dict[str, Any] | None]
+
+    def setFeatureCosts(self, value: Mapping[str, float] | None) -> Self:
+        """Set `featureCosts`: {feature: cost}: the first split on a feature must gain this share
+        of the variance of the outcome more than others; later ones are free."""
+
+    def getFeatureCosts(self) -> dict[str, Any] | None:
+        """The value of `featureCosts`, or its default."""
+
 class _HasFeatureSubsetStrategy:
     featureSubsetStrategy: Param[str]
 
@@ -183,6 +224,15 @@ class _HasFeaturesCols:
     def getFeaturesCols(self) -> list[str] | None:
         """The value of `featuresCols`, or its default."""
 
+class _HasForbidden:
+    forbidden: Param[list[str] | None]
+
+    def setForbidden(self, value: Sequence[str] | None) -> Self:
+        """Set `forbidden`: features that no split may use."""
+
+    def getForbidden(self) -> list[str] | None:
+        """The value of `forbidden`, or its default."""
+
 class _HasGroupCol:
     groupCol: Param[str]
 
@@ -201,6 +251,16 @@ class _HasIdCol:
 
     def getIdCol(self) -> str | None:
         """The value of `idCol`, or its default."""
+
+class _HasInteractionGroups:
+    interactionGroups: Param[list[list[str]] | None]
+
+    def setInteractionGroups(self, value: Sequence[Sequence[str]] | None) -> Self:
+        """Set `interactionGroups`: lists of features that may share a tree; a feature in no list
+        is alone in its trees."""
+
+    def getInteractionGroups(self) -> list[list[str]] | None:
+        """The value of `interactionGroups`, or its default."""
 
 class _HasLabelCol:
     labelCol: Param[str]
@@ -221,6 +281,16 @@ class _HasLeafCol:
     def getLeafCol(self) -> str:
         """The value of `leafCol`, or its default."""
 
+class _HasLoss:
+    loss: Param[str]
+
+    def setLoss(self, value: str) -> Self:
+        """Set `loss`: what splits lower: 'squared', the squared error; 'logistic', two classes:
+        the logistic loss, with a ridge of 30 unless regParam is set, and then a logistic refit."""
+
+    def getLoss(self) -> str:
+        """The value of `loss`, or its default."""
+
 class _HasMaxBins:
     maxBins: Param[int]
 
@@ -238,6 +308,15 @@ class _HasMaxDepth:
 
     def getMaxDepth(self) -> int | None:
         """The value of `maxDepth`, or its default."""
+
+class _HasMaxFeatures:
+    maxFeatures: Param[int | None]
+
+    def setMaxFeatures(self, value: int | None) -> Self:
+        """Set `maxFeatures`: features in the whole model; None: no limit."""
+
+    def getMaxFeatures(self) -> int | None:
+        """The value of `maxFeatures`, or its default."""
 
 class _HasMaxSplits:
     maxSplits: Param[int | None]
@@ -405,6 +484,26 @@ class _HasMode:
     def getMode(self) -> str:
         """The value of `mode`, or its default."""
 
+class _HasMonotone:
+    monotone: Param[dict[str, Any] | None]
+
+    def setMonotone(self, value: Mapping[str, int] | None) -> Self:
+        """Set `monotone`: {feature: 1 or -1}: the prediction never falls (1) or never rises (-1)
+        with this feature."""
+
+    def getMonotone(self) -> dict[str, Any] | None:
+        """The value of `monotone`, or its default."""
+
+class _HasNewFeaturePenalty:
+    newFeaturePenalty: Param[float]
+
+    def setNewFeaturePenalty(self, value: float) -> Self:
+        """Set `newFeaturePenalty`: by which share gains are lowered for features that no split
+        uses yet; 0.3 saves one feature."""
+
+    def getNewFeaturePenalty(self) -> float:
+        """The value of `newFeaturePenalty`, or its default."""
+
 class _HasNumEstimators:
     numEstimators: Param[int]
 
@@ -460,6 +559,38 @@ class _HasRawPredictionCol:
 
     def getRawPredictionCol(self) -> str:
         """The value of `rawPredictionCol`, or its default."""
+
+class _HasRefit:
+    refit: Param[str]
+
+    def setRefit(self, value: str) -> Self:
+        """Set `refit`: how all leaf values are fitted together once the splits are made: 'none',
+        as they grew; 'linear', by least squares; 'logistic', two classes: the sum becomes log
+        odds."""
+
+    def getRefit(self) -> str:
+        """The value of `refit`, or its default."""
+
+class _HasRegParam:
+    regParam: Param[float | str]
+
+    def setRegParam(self, value: float | str) -> Self:
+        """Set `regParam`: 0: FIGS as in the paper; above 0: all leaf values are fitted together
+        after every split, with this ridge (in units of row weights), and splits are chosen by
+        what that gains; 'auto': the ridge is estimated from the data."""
+
+    def getRegParam(self) -> float | str:
+        """The value of `regParam`, or its default."""
+
+class _HasRequired:
+    required: Param[list[str] | None]
+
+    def setRequired(self, value: Sequence[str] | None) -> Self:
+        """Set `required`: features that some split must use; the last splits are kept for them
+        if need be."""
+
+    def getRequired(self) -> list[str] | None:
+        """The value of `required`, or its default."""
 
 class _HasScoreCol:
     scoreCol: Param[str]
@@ -571,31 +702,35 @@ class _HasWorkDir:
 
 class _BaggedFIGSClassificationParams(
     _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasDerivedCols,
-    _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasClassWeight, _HasProbabilityCol,
+    _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLoss, _HasClassWeight, _HasProbabilityCol,
     _HasRawPredictionCol, _HasThreshold, _HasThresholds, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth,
     _HasMaxBins, _HasMinCategoryCount, _HasCategorySmoothing, _HasMinInstancesPerNode,
-    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasFeatureSubsetStrategy, _HasSeed,
-    _HasMode, _HasWorkDir, _HasVerbose, _HasNumEstimators, _HasSubsamplingRate, _HasBootstrap,
-    _HasIdCol
+    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone,
+    _HasForbidden, _HasRequired, _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty,
+    _HasMaxFeatures, _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir,
+    _HasVerbose, _HasNumEstimators, _HasSubsamplingRate, _HasBootstrap, _HasIdCol
 ): ...
 
 class _BaggedFIGSRegressionParams(
     _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasDerivedCols,
     _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth,
     _HasMaxBins, _HasMinCategoryCount, _HasCategorySmoothing, _HasMinInstancesPerNode,
-    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasFeatureSubsetStrategy, _HasSeed,
-    _HasMode, _HasWorkDir, _HasVerbose, _HasNumEstimators, _HasSubsamplingRate, _HasBootstrap,
-    _HasIdCol
+    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone,
+    _HasForbidden, _HasRequired, _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty,
+    _HasMaxFeatures, _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir,
+    _HasVerbose, _HasNumEstimators, _HasSubsamplingRate, _HasBootstrap, _HasIdCol
 ): ...
 
 class _FIGSClassificationParams(
     _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasDerivedCols,
-    _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLeafCol, _HasContributionsCol,
+    _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasLoss,
     _HasClassWeight, _HasProbabilityCol, _HasRawPredictionCol, _HasThreshold, _HasThresholds,
     _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
     _HasCategorySmoothing, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasFeatureSubsetStrategy, _HasValidationIndicatorCol, _HasSeed,
-    _HasMode, _HasWorkDir, _HasVerbose
+    _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone, _HasForbidden, _HasRequired,
+    _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty, _HasMaxFeatures,
+    _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasValidationIndicatorCol, _HasSeed, _HasMode,
+    _HasWorkDir, _HasVerbose
 ): ...
 
 class _FIGSRegressionParams(
@@ -603,20 +738,24 @@ class _FIGSRegressionParams(
     _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLeafCol, _HasContributionsCol,
     _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
     _HasCategorySmoothing, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasFeatureSubsetStrategy, _HasValidationIndicatorCol, _HasSeed,
-    _HasMode, _HasWorkDir, _HasVerbose
+    _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone, _HasForbidden, _HasRequired,
+    _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty, _HasMaxFeatures,
+    _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasValidationIndicatorCol, _HasSeed, _HasMode,
+    _HasWorkDir, _HasVerbose
 ): ...
 
 class _GFIGSClassificationParams(
     _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasDerivedCols,
-    _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLeafCol, _HasContributionsCol,
+    _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasLoss,
     _HasClassWeight, _HasProbabilityCol, _HasRawPredictionCol, _HasThreshold, _HasThresholds,
     _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
     _HasCategorySmoothing, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir,
-    _HasVerbose, _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup, _HasUnseenGroup,
-    _HasMembershipFeaturesCols, _HasMembershipExcludeCols, _HasMembershipFolds,
-    _HasMembershipFoldCol, _HasMembershipProbabilityCol
+    _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone, _HasForbidden, _HasRequired,
+    _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty, _HasMaxFeatures,
+    _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose,
+    _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup, _HasUnseenGroup, _HasMembershipFeaturesCols,
+    _HasMembershipExcludeCols, _HasMembershipFolds, _HasMembershipFoldCol,
+    _HasMembershipProbabilityCol
 ): ...
 
 class _GFIGSRegressionParams(
@@ -624,10 +763,12 @@ class _GFIGSRegressionParams(
     _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLeafCol, _HasContributionsCol,
     _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
     _HasCategorySmoothing, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir,
-    _HasVerbose, _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup, _HasUnseenGroup,
-    _HasMembershipFeaturesCols, _HasMembershipExcludeCols, _HasMembershipFolds,
-    _HasMembershipFoldCol, _HasMembershipProbabilityCol
+    _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone, _HasForbidden, _HasRequired,
+    _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty, _HasMaxFeatures,
+    _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose,
+    _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup, _HasUnseenGroup, _HasMembershipFeaturesCols,
+    _HasMembershipExcludeCols, _HasMembershipFolds, _HasMembershipFoldCol,
+    _HasMembershipProbabilityCol
 ): ...
 
 class _SensitivitySpecificityEvaluatorParams(
@@ -641,7 +782,7 @@ class BaggedFIGSClassificationModel(
     """A fitted Bagging-FIGS for classes: probabilities are the means of those of the members."""
 
 class BaggedFIGSClassifier(
-    _BaggedFIGSClassificationParams, _HasOobScore, _Loaded, _BaggedFIGSClassifier
+    _BaggedFIGSClassificationParams, _HasCalibrate, _HasOobScore, _Loaded, _BaggedFIGSClassifier
 ):
     """Bagging-FIGS for two or more classes, labelled 0, 1, 2, ..."""
 
@@ -650,17 +791,23 @@ class BaggedFIGSClassifier(
         categoricalCols: Sequence[str] | None = None,
         orderedCols: Mapping[str, Sequence[str]] | None = None,
         derivedCols: Mapping[str, str] | None = None, labelCol: str = "label",
-        weightCol: str | None = None, predictionCol: str = "prediction",
+        weightCol: str | None = None, predictionCol: str = "prediction", loss: str = "squared",
         classWeight: str | Mapping[int, float] = "none", probabilityCol: str = "probability",
         rawPredictionCol: str = "rawPrediction", threshold: float = 0.5,
         thresholds: Sequence[float] | None = None, maxSplits: int | None = 10,
         maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
         minCategoryCount: int = 10, categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
+        regParam: float | str = 0.0, refit: str = "none", monotone: Mapping[str, int] | None = None,
+        forbidden: Sequence[str] | None = None, required: Sequence[str] | None = None,
+        interactionGroups: Sequence[Sequence[str]] | None = None,
+        featureCosts: Mapping[str, float] | None = None, newFeaturePenalty: float = 0.0,
+        maxFeatures: int | None = None,
+        allowedCuts: Mapping[str, Sequence[float] | float] | None = None,
         featureSubsetStrategy: str | float = "auto", seed: int = 0, mode: str = "auto",
         workDir: str | None = None, verbose: bool = False, numEstimators: int = 100,
         subsamplingRate: float = 1.0, bootstrap: bool = True, idCol: str | None = None,
-        oobScore: bool = False
+        calibrate: bool = False, oobScore: bool = False
     ) -> None: ...
 
     @overload
@@ -687,6 +834,12 @@ class BaggedFIGSRegressor(
         maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
         minCategoryCount: int = 10, categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
+        regParam: float | str = 0.0, refit: str = "none", monotone: Mapping[str, int] | None = None,
+        forbidden: Sequence[str] | None = None, required: Sequence[str] | None = None,
+        interactionGroups: Sequence[Sequence[str]] | None = None,
+        featureCosts: Mapping[str, float] | None = None, newFeaturePenalty: float = 0.0,
+        maxFeatures: int | None = None,
+        allowedCuts: Mapping[str, Sequence[float] | float] | None = None,
         featureSubsetStrategy: str | float = "auto", seed: int = 0, mode: str = "auto",
         workDir: str | None = None, verbose: bool = False, numEstimators: int = 100,
         subsamplingRate: float = 1.0, bootstrap: bool = True, idCol: str | None = None,
@@ -704,7 +857,7 @@ class FIGSClassificationModel(
     """A fitted FIGS for classes."""
 
 class FIGSClassifier(
-    _FIGSClassificationParams, _Loaded, _FIGSClassifier
+    _FIGSClassificationParams, _HasCalibrate, _Loaded, _FIGSClassifier
 ):
     """Fast Interpretable Greedy-Tree Sums for two or more classes, labelled 0, 1, 2, ..."""
 
@@ -714,15 +867,22 @@ class FIGSClassifier(
         orderedCols: Mapping[str, Sequence[str]] | None = None,
         derivedCols: Mapping[str, str] | None = None, labelCol: str = "label",
         weightCol: str | None = None, predictionCol: str = "prediction", leafCol: str = "",
-        contributionsCol: str = "", classWeight: str | Mapping[int, float] = "none",
-        probabilityCol: str = "probability", rawPredictionCol: str = "rawPrediction",
-        threshold: float = 0.5, thresholds: Sequence[float] | None = None,
-        maxSplits: int | None = 12, maxTrees: int | None = None, maxDepth: int | None = None,
-        maxBins: int = 255, minCategoryCount: int = 10, categorySmoothing: float = 20.0,
-        minInstancesPerNode: int = 1, minWeightFractionPerNode: float = 0.0,
-        minImpurityDecrease: float = 0.0, featureSubsetStrategy: str | float = "all",
-        validationIndicatorCol: str | None = None, seed: int = 0, mode: str = "auto",
-        workDir: str | None = None, verbose: bool = False
+        contributionsCol: str = "", loss: str = "squared",
+        classWeight: str | Mapping[int, float] = "none", probabilityCol: str = "probability",
+        rawPredictionCol: str = "rawPrediction", threshold: float = 0.5,
+        thresholds: Sequence[float] | None = None, maxSplits: int | None = 12,
+        maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
+        minCategoryCount: int = 10, categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
+        minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
+        regParam: float | str = 0.0, refit: str = "none", monotone: Mapping[str, int] | None = None,
+        forbidden: Sequence[str] | None = None, required: Sequence[str] | None = None,
+        interactionGroups: Sequence[Sequence[str]] | None = None,
+        featureCosts: Mapping[str, float] | None = None, newFeaturePenalty: float = 0.0,
+        maxFeatures: int | None = None,
+        allowedCuts: Mapping[str, Sequence[float] | float] | None = None,
+        featureSubsetStrategy: str | float = "all", validationIndicatorCol: str | None = None,
+        seed: int = 0, mode: str = "auto", workDir: str | None = None, verbose: bool = False,
+        calibrate: bool = False
     ) -> None: ...
 
     @overload
@@ -750,6 +910,12 @@ class FIGSRegressor(
         maxDepth: int | None = None, maxBins: int = 255, minCategoryCount: int = 10,
         categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
+        regParam: float | str = 0.0, refit: str = "none", monotone: Mapping[str, int] | None = None,
+        forbidden: Sequence[str] | None = None, required: Sequence[str] | None = None,
+        interactionGroups: Sequence[Sequence[str]] | None = None,
+        featureCosts: Mapping[str, float] | None = None, newFeaturePenalty: float = 0.0,
+        maxFeatures: int | None = None,
+        allowedCuts: Mapping[str, Sequence[float] | float] | None = None,
         featureSubsetStrategy: str | float = "all", validationIndicatorCol: str | None = None,
         seed: int = 0, mode: str = "auto", workDir: str | None = None, verbose: bool = False
     ) -> None: ...
@@ -765,7 +931,7 @@ class GFIGSClassificationModel(
     """A fitted G-FIGS for classes."""
 
 class GFIGSClassifier(
-    _GFIGSClassificationParams, _HasMembershipEstimator, _Loaded, _GFIGSClassifier
+    _GFIGSClassificationParams, _HasCalibrate, _HasMembershipEstimator, _Loaded, _GFIGSClassifier
 ):
     """G-FIGS for two or more classes, labelled 0, 1, 2, ..."""
 
@@ -775,20 +941,26 @@ class GFIGSClassifier(
         orderedCols: Mapping[str, Sequence[str]] | None = None,
         derivedCols: Mapping[str, str] | None = None, labelCol: str = "label",
         weightCol: str | None = None, predictionCol: str = "prediction", leafCol: str = "",
-        contributionsCol: str = "", classWeight: str | Mapping[int, float] = "none",
-        probabilityCol: str = "probability", rawPredictionCol: str = "rawPrediction",
-        threshold: float = 0.5, thresholds: Sequence[float] | None = None,
-        maxSplits: int | None = 12, maxTrees: int | None = None, maxDepth: int | None = None,
-        maxBins: int = 255, minCategoryCount: int = 10, categorySmoothing: float = 20.0,
-        minInstancesPerNode: int = 1, minWeightFractionPerNode: float = 0.0,
-        minImpurityDecrease: float = 0.0, featureSubsetStrategy: str | float = "all", seed: int = 0,
-        mode: str = "auto", workDir: str | None = None, verbose: bool = False,
-        groupCol: str = "group", weighting: str = "membership",
-        maxSplitsByGroup: Mapping[Any, int] | None = None, unseenGroup: str = "error",
-        membershipFeaturesCols: Sequence[str] | None = None,
+        contributionsCol: str = "", loss: str = "squared",
+        classWeight: str | Mapping[int, float] = "none", probabilityCol: str = "probability",
+        rawPredictionCol: str = "rawPrediction", threshold: float = 0.5,
+        thresholds: Sequence[float] | None = None, maxSplits: int | None = 12,
+        maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
+        minCategoryCount: int = 10, categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
+        minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
+        regParam: float | str = 0.0, refit: str = "none", monotone: Mapping[str, int] | None = None,
+        forbidden: Sequence[str] | None = None, required: Sequence[str] | None = None,
+        interactionGroups: Sequence[Sequence[str]] | None = None,
+        featureCosts: Mapping[str, float] | None = None, newFeaturePenalty: float = 0.0,
+        maxFeatures: int | None = None,
+        allowedCuts: Mapping[str, Sequence[float] | float] | None = None,
+        featureSubsetStrategy: str | float = "all", seed: int = 0, mode: str = "auto",
+        workDir: str | None = None, verbose: bool = False, groupCol: str = "group",
+        weighting: str = "membership", maxSplitsByGroup: Mapping[Any, int] | None = None,
+        unseenGroup: str = "error", membershipFeaturesCols: Sequence[str] | None = None,
         membershipExcludeCols: Sequence[str] | None = None, membershipFolds: int = 0,
         membershipFoldCol: str | None = None, membershipProbabilityCol: str | None = None,
-        membershipEstimator: Any = None
+        calibrate: bool = False, membershipEstimator: Any = None
     ) -> None: ...
 
     @overload
@@ -816,6 +988,12 @@ class GFIGSRegressor(
         maxDepth: int | None = None, maxBins: int = 255, minCategoryCount: int = 10,
         categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
+        regParam: float | str = 0.0, refit: str = "none", monotone: Mapping[str, int] | None = None,
+        forbidden: Sequence[str] | None = None, required: Sequence[str] | None = None,
+        interactionGroups: Sequence[Sequence[str]] | None = None,
+        featureCosts: Mapping[str, float] | None = None, newFeaturePenalty: float = 0.0,
+        maxFeatures: int | None = None,
+        allowedCuts: Mapping[str, Sequence[float] | float] | None = None,
         featureSubsetStrategy: str | float = "all", seed: int = 0, mode: str = "auto",
         workDir: str | None = None, verbose: bool = False, groupCol: str = "group",
         weighting: str = "membership", maxSplitsByGroup: Mapping[Any, int] | None = None,

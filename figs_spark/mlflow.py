@@ -39,7 +39,7 @@ from figs_spark.treesum.fingerprint import digest, stage_fingerprint
 from figs_spark.treesum.nodes import TEXT
 from figs_spark.treesum.prediction import THRESHOLD, Outcome
 from figs_spark.treesum.serialization import check_fingerprint, is_version
-from figs_spark.treesum.strict_json import Entry, check_digest, parse
+from figs_spark.treesum.strict_json import Entry, check_digest, parse, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -183,8 +183,8 @@ def checked_entry(data: Any, source: str) -> dict[str, Any]:
         raise ValueError(f"{source} is damaged: it does not hold a model of figs_spark.")
     if not any(is_version(data.get("format"), known) for known in (1, FORMAT)):
         raise ValueError(
-            f"{source} has format {data.get('format')!r}, and this version of figs_spark reads "
-            f"1 and {FORMAT}. Use the version that wrote it."
+            f"{source} has format {shown(data.get('format'))}, and this version of figs_spark "
+            f"reads 1 and {FORMAT}. Use the version that wrote it."
         )
     sealed = ("fingerprint", "digest") if data["format"] == FORMAT else ()
     known = ("format", "class", "uid", "given", "params", "contents", *sealed)
@@ -238,9 +238,7 @@ class Served:
         kind, contents = entry["class"], entry["contents"]
         sums, groups = _sums(kind, contents, source)
         first = sums[0][0]
-        classes, names = read_classes(
-            contents, first.outputs, kind.endswith("ClassificationModel"), source
-        )
+        classes, names = read_classes(contents, first, kind.endswith("ClassificationModel"), source)
         params = Entry(entry["params"], source, "params")
         columns, thresholds = params.inner("featuresCols"), params.inner("thresholds")
         threshold = params.inner("threshold").number() if classes else THRESHOLD
@@ -304,7 +302,7 @@ class Served:
 
     @property
     def outcome(self) -> Outcome:
-        return Outcome(self.classes)
+        return Outcome(self.classes, self.sums[0][0].link)
 
     def _values(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The features under the names that the trees know. A column that no split uses may be

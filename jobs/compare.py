@@ -6,6 +6,10 @@
 distinct values is a classification, measured by AUC; any other is a regression, measured by R2.
 Every model is fitted to the same random 80% of the rows and measured on the rest, several times.
 The table has the means.
+
+With `--sums` it compares ways to grow one sum of trees instead, size by size, see `jobs/sums.py`:
+
+    spark-submit jobs/compare.py --data folder --sums --rows 3000
 """
 
 from __future__ import annotations
@@ -40,6 +44,7 @@ from figs_spark.app.spreadsheets import safe_csv
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # spark-submit has only jobs there
 
 from jobs.reports import add_output, check_output
+from jobs.sums import compare_sums, sums_table
 
 LABEL = "label"
 COLUMNS = ["data", "classification", "split", "model", "score", "seconds"]
@@ -195,6 +200,10 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--splits", type=int, default=6, help="how often to divide the rows at random (%(default)s)"
     )
+    parser.add_argument(
+        "--sums", action="store_true", help="compare ways to grow one sum, at equal sizes"
+    )
+    parser.add_argument("--rows", type=int, help="with --sums: take as many rows of a file at most")
     add_output(parser, "build/compare")
     return parser
 
@@ -211,13 +220,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     log.setLevel(logging.INFO)
     spark = SparkSession.builder.appName("figs_spark compare").getOrCreate()
     try:
-        results = compare(spark, options)
+        if options.sums:
+            folder, only = Path(options.data), options.only
+            results = compare_sums(spark, folder, only, options.splits, options.rows)
+        else:
+            results = compare(spark, options)
     finally:
         spark.stop()
+    text = sums_table(results) if options.sums else tables(results)
     options.output.mkdir(parents=True, exist_ok=True)
     (options.output / "compare.csv").write_text(safe_csv(results), "utf-8")
-    (options.output / "compare.md").write_text(tables(results))
-    print(tables(results))
+    (options.output / "compare.md").write_text(text)
+    print(text)
     return 0
 
 

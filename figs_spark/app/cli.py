@@ -22,6 +22,7 @@ JOBS = {
     "score": "add a model's predictions to a table, once or as a stream",
     "evaluate": "measure how good scores are, overall and by group of patients",
     "export": "write a model as SQL, PMML, ONNX or Python, run on test vectors first",
+    "report": "write a model as one page: calculator, evaluation and checklist",
 }
 
 log = logging.getLogger("figs_spark")

@@ -35,9 +35,7 @@ from figs_spark.app.known_values import report_unknown
 from figs_spark.app.labels import label_name, with_label
 from figs_spark.app.metrics import (
     BINARY,
-    at_threshold,
     by_group,
-    of_score,
     outcome,
     plain,
     with_label_numbers,
@@ -46,6 +44,7 @@ from figs_spark.app.outputs import Folder, appearing, check_output, check_output
 from figs_spark.app.saved_models import check_columns, load_division, load_model, read_text
 from figs_spark.app.sources import Input, exists, need_columns, read, require
 from figs_spark.app.spreadsheets import markdown_text, safe_csv
+from figs_spark.clinical.figures import at_threshold, of_score
 from figs_spark.clinical.measures import SENSITIVITIES, calibration, operating_points, roc_curve
 from figs_spark.clinical.scored import Scored
 from figs_spark.clinical.small_cells import safe_tables

@@ -17,23 +17,25 @@ from figs_spark.app.metrics import BINARY, outcome
 from figs_spark.dataframes.derived import needed_for
 from figs_spark.stages.base.checks import Checked
 from figs_spark.stages.figs import FIGSModel
+from figs_spark.stages.params.catalogue import CALIBRATE
 
 if TYPE_CHECKING:
     import pandas as pd
 
 IS_VALIDATION = "figs_spark_validation"
 SENSITIVITY = "operatingPoint.sensitivity"
-CROSS_VALIDATED = ("best", "smallest", "bic")
+CROSS_VALIDATED = ("recommended", "best", "smallest", "bic")
 
 
 @dataclass(frozen=True)
 class Size:
     """How the number of splits is chosen, up to the Param maxSplits."""
 
-    choose: Literal["fixed", "validation", "best", "smallest", "bic"] = key(
+    choose: Literal["fixed", "validation", "recommended", "best", "smallest", "bic"] = key(
         "fixed",
-        "fixed: maxSplits; validation: least loss on validation rows; by cross-validation: best "
-        "(least loss), smallest (fewest splits within one standard error of it) or bic",
+        "fixed: maxSplits; validation: least loss on validation rows; by cross-validation: "
+        "recommended (fewest splits that lose at most half a paired standard error), best (least "
+        "loss), smallest (fewest splits within one standard error of it) or bic",
     )
     folds: int = key(
         5, "folds of the cross-validation; a split.group stays in one", low=2, high=250
@@ -86,7 +88,10 @@ def _estimator(values: Any, features: list[str], task: str) -> Any:
     scoring = {*features, *columns_in_params(values.model), *chain(*lists)}
     if derived := needed_for(filter(_is_text, scoring), values.derive):
         params["derivedCols"] = derived
-    return estimator_class(values.kind, task)(**params)
+    cls = estimator_class(values.kind, task)
+    if any(item.name == CALIBRATE.name for item in cls.declared):
+        params.setdefault(CALIBRATE.name, True)
+    return cls(**params)
 
 
 def _is_text(name: Any) -> bool:

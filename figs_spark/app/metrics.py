@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
-from figs_spark.clinical.curves import OperatingPoint, RowsByScore, Z
+from figs_spark.clinical.figures import at_threshold, of_score
 from figs_spark.clinical.scored import Scored
 from figs_spark.dataframes.columns import column
 from figs_spark.dataframes.labels import class_number, label_number
@@ -32,37 +32,6 @@ def with_label_numbers(model: Any, rows: DataFrame, label: str) -> DataFrame:
         return rows
     names = model.classNames if isinstance(model, ClassificationOutputs) else ()
     return rows.withColumn(label, class_number(column(label), names))
-
-
-def of_score(rows: RowsByScore) -> dict[str, Any]:
-    """The metrics of a score for two classes that need no threshold."""
-    area, error = rows.auc()
-    low, high = np.clip([area - Z * error, area + Z * error], 0, 1).tolist()
-    positives = float(rows.positives.sum())
-    return {
-        "rows": int(rows.rows.sum()),
-        "positives": positives,
-        "auc": area,
-        "aucLow": low,
-        "aucHigh": high,
-        "brier": rows.brier(),
-    }
-
-
-def at_threshold(rows: RowsByScore, threshold: float) -> dict[str, float]:
-    """The metrics if class 1 is predicted above the threshold, with 95% intervals."""
-    over = rows.low > threshold
-    counts = {
-        "tp": rows.positives[over],
-        "fp": rows.negatives[over],
-        "tn": rows.negatives[~over],
-        "fn": rows.positives[~over],
-    }
-    p, n = rows.positive_squares, rows.negative_squares
-    squares = tuple(float(s.sum()) for s in (p[over], n[over], n[~over], p[~over]))
-    sums: dict[str, Any] = {name: float(weights.sum()) for name, weights in counts.items()}
-    point = OperatingPoint(math.nan, threshold, squares=squares, **sums)  # type: ignore[arg-type]
-    return {name: value for name, value in point.row().items() if name != "level"}
 
 
 def of_binary(

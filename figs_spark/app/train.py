@@ -84,12 +84,13 @@ class Train(Input):
     size: Size = section(Size, "the number of splits")
     operatingPoint: Operating = section(Operating, "the threshold")
     privacy: Literal["open", "strict"] = key(
-        "open", "strict: counts of fewer than 11 rows are hidden, and what would tell them"
+        "open", "strict: no leaf of fewer than 11 rows, smaller counts and what tells them hidden"
     )
     output: str | None = key(None, "folder for model and metrics; without one nothing is saved")
 
 
 SETTINGS = Train
+LEAF_ROWS = "minInstancesPerNode"
 
 
 def check(settings: Settings[Train]) -> None:
@@ -102,10 +103,28 @@ def check(settings: Settings[Train]) -> None:
     check_output_here(settings)
     check_holdout(settings)
     check_params(settings)
+    check_leaves(settings)
     check_fitting(settings)
 
 
+def check_leaves(settings: Settings[Train]) -> None:
+    """With privacy: strict no leaf may stand for few rows: its value and its count are saved."""
+    rows = settings.job.model.get(LEAF_ROWS)
+    if settings.job.privacy == "strict" and rows is not None and rows < STRICT:
+        message = f"privacy: strict needs at least {STRICT} rows in a leaf, got {rows}."
+        raise settings.error(f"model.{LEAF_ROWS}", message)
+
+
+def with_large_leaves(settings: Settings[Train]) -> Settings[Train]:
+    """With privacy: strict the leaves have at least as many rows as a count that is shown."""
+    if settings.job.privacy == "open":
+        return settings
+    model = {LEAF_ROWS: STRICT, **settings.job.model}
+    return replace(settings, job=replace(settings.job, model=model))
+
+
 def run(spark: SparkSession, settings: Settings[Train]) -> None:
+    settings = with_large_leaves(settings)
     if settings.job.output is not None:
         check_output(spark, settings)
     source = TrainingSource.of(spark, settings.job)

@@ -25,6 +25,7 @@ from figs_spark.treesum.strict_json import Entry
 Floats = NDArray[np.float64]
 
 Z = 1.959963984540054  # standard errors to either side in a 95% interval
+NO_ROWS = 1e-100  # an effective number of rows; smaller ones have no square
 EVERYONE = -1.0  # a threshold below every probability
 
 
@@ -231,8 +232,8 @@ class Curve:
 
 
 def wilson(share: float, rows: float) -> tuple[float, float]:
-    """The 95% score interval of a share."""
-    if not rows > 0:
+    """The 95% score interval of a share; NaN without rows."""
+    if not rows > NO_ROWS:
         return math.nan, math.nan
     middle = (share + Z**2 / (2 * rows)) / (1 + Z**2 / rows)
     variance = share * (1 - share) / rows + Z**2 / (4 * rows**2)

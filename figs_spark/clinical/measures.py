@@ -114,12 +114,13 @@ def calibration(
 
     def lines(rows: RowsByScore) -> Lines:
         numbers = rows.bins(bins)
-        return [_bin(rows, numbers == k) for k in range(numbers.max() + 1)]
+        return [bin_line(rows, numbers == k) for k in range(numbers.max() + 1)]
 
     return _table(Scored(scored, labelCol, scoreCol, weightCol, groupCol), lines, both=False)
 
 
-def _bin(rows: RowsByScore, inside: np.ndarray) -> dict[str, Any]:
+def bin_line(rows: RowsByScore, inside: np.ndarray) -> dict[str, Any]:
+    """The mean predicted and the observed rate of the entries inside a bin."""
     weight = float(rows.weights[inside].sum())
     observed = float(rows.positives[inside].sum()) / weight
     low, high = wilson(observed, effective(weight, float(rows.squares[inside].sum())))

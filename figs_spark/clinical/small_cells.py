@@ -75,17 +75,25 @@ def safe_tables(tables: Mapping[str, pd.DataFrame], least: int) -> dict[str, pd.
 
 
 def _small_groups(summary: pd.DataFrame, least: int) -> set[tuple[Any, Any]]:
-    """The groups that may not be shown; not a single one, which the others would tell."""
+    """The groups that may not be shown; so many that the others do not tell small counts."""
     small = set()
     for by, groups in summary[summary["by"] != "all"].groupby("by", sort=False):
         records = groups.to_dict("records")
         too_few = [any(0 <= count < least for count in _counts(line)) for line in records]
-        if sum(too_few) == 1:
+        while any(too_few) and not all(too_few) and _are_told(records, too_few, least):
             others = [k for k, few in enumerate(too_few) if not few]
-            if others:
-                too_few[min(others, key=lambda k: records[k]["rows"])] = True
+            too_few[min(others, key=lambda k: records[k]["rows"])] = True
         small |= {(by, line["group"]) for line, few in zip(records, too_few, strict=True) if few}
     return small
+
+
+def _are_told(records: list[Line], hides: list[bool], least: int) -> bool:
+    """Whether all rows less those of the shown groups are those of one group, or few."""
+    inside = [_counts(line) for line, hide in zip(records, hides, strict=True) if hide]
+    if len(inside) == 1:
+        return True
+    rows = sum(counts[0] for counts in inside)
+    return 0 < rows < least
 
 
 def _counts(line: Mapping[str, Any]) -> list[float]:

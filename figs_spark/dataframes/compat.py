@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 from figs_spark.dataframes.arrow import Floats, to_table
 
 BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+NOT_SET = "-2147483647"  # a number that nobody sets; Spark wants one
 
 log = logging.getLogger("figs_spark")
 
@@ -54,7 +55,7 @@ def arrow_batches(spark: SparkSession, rows: int) -> Iterator[None]:
     """
     try:
         with _lock:
-            before, fits = _limits.get(spark) or (spark.conf.get(BATCH_ROWS), 0)
+            before, fits = _limits.get(spark) or (spark.conf.get(BATCH_ROWS, NOT_SET), 0)
             spark.conf.set(BATCH_ROWS, str(rows))
             _limits[spark] = before, fits + 1
     except Exception as error:
@@ -68,6 +69,8 @@ def arrow_batches(spark: SparkSession, rows: int) -> Iterator[None]:
             before, fits = _limits.pop(spark)
             if fits > 1:
                 _limits[spark] = before, fits - 1
+            elif before == NOT_SET:
+                spark.conf.unset(BATCH_ROWS)
             else:
                 spark.conf.set(BATCH_ROWS, str(before))
 

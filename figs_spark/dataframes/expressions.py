@@ -78,6 +78,14 @@ class ColumnAlgebra:
     def clipped(self, value: Column) -> Column:
         return F.greatest(F.lit(0.0), F.least(F.lit(1.0), value))
 
+    def logistic(self, value: Column) -> Column:
+        return F.lit(1.0) / (F.lit(1.0) + F.exp(-value))
+
+    def log_odds(self, probability: Column) -> Column:
+        """What `logistic` makes the probability of; 0 and 1, which it never makes, are near it."""
+        inside = F.greatest(F.lit(1e-16), F.least(F.lit(1 - 1e-16), probability))
+        return F.log(inside) - F.log1p(-inside)
+
     def choose(self, condition: Column, yes: Column, no: Column) -> Column:
         return F.when(condition, yes).otherwise(no)
 

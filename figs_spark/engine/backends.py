@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 from figs_spark.dataframes import compat
 from figs_spark.engine import blocks as records
 from figs_spark.engine.blocks import Block
+from figs_spark.engine.candidates import PASS_BYTES
 from figs_spark.engine.grower import Growth, Progress, Requests, grow
 from figs_spark.engine.histograms import Floats, Layout, Rows, Sums, accumulate
 from figs_spark.engine.table import Target
@@ -31,6 +33,7 @@ COLLECT_BYTES = 64 << 20  # partial sums that the driver takes in one step
 COMPACT_BYTES = 64 << 20  # packed rows of which a model may copy those that it counts
 SLICE_BYTES = 4 << 20  # of the sums, when Spark merges them
 HISTOGRAM_BYTES = 64 << 20  # of the models that grow together on the cluster
+MODELS_BYTES = 1 << 30  # of the models that grow side by side in the driver
 THREAD_CELLS = 1 << 18  # values in a pass: fewer, and threads would wait for the interpreter lock
 
 # When it pays to grow whole models in tasks
@@ -41,6 +44,7 @@ SHIPPED_BYTES = 64 << 20  # packed rows that are sent to the tasks
 PARTIAL = "slice int, part int, sums binary"
 
 Work = Callable[[Iterator[Block]], Floats]  # some blocks -> a flat array; the arrays add up
+Gathering = Callable[[Iterator[Block]], Any]  # some blocks -> what the driver puts together
 
 
 class Backend(ABC):
@@ -54,26 +58,28 @@ class Backend(ABC):
         """One pass: the sum of `work`, an array of `size` numbers, over all blocks."""
 
     @abstractmethod
+    def gather(self, work: Gathering) -> list[Any]:
+        """One pass: what `work` returns for each part of the blocks, in the order of parts."""
+
+    @abstractmethod
     def grow(self, growths: Sequence[Growth], progress: Progress) -> Sequence[Growth]:
         """Many models, grown to the end."""
 
     def accumulate(self, requests: Requests) -> list[Sums]:
         """The histograms that the requests ask for, one set per model of the batch."""
-        totals = [Sums.zeros(request) for _, request in requests]
-        sizes = [sums.nbytes // 8 for sums in totals]
         work = partial(add_blocks, requests=requests, weights=self.weights)
-        flat = self.add_up(work, sum(sizes))
-        for sums, part in zip(totals, np.split(flat, np.cumsum(sizes)[:-1]), strict=True):
-            sums.fill(part)
-        return totals
+        asked = [request for _, request in requests]
+        return Sums.over(asked, self.add_up(work, sum(request.size for request in asked)))
 
 
 def add_blocks(blocks: Iterator[Block], requests: Requests, weights: Weights) -> Floats:
-    totals = [Sums.zeros(request) for _, request in requests]
+    asked = [request for _, request in requests]
+    flat = np.zeros(sum(request.size for request in asked))
+    totals = Sums.over(asked, flat)
     for block in blocks:
         for (member, request), sums in zip(requests, totals, strict=True):
             accumulate(weights.rows(block, member), request, sums)
-    return np.concatenate([sums.flat() for sums in totals])
+    return flat
 
 
 class DriverBackend(Backend):
@@ -99,10 +105,20 @@ class DriverBackend(Backend):
         self.nbytes = sum(block.codes.nbytes for block in blocks)
 
     def add_up(self, work: Work, size: int) -> Floats:
-        if len(self.parts) == 1:
+        threads = min(len(self.parts), max(1, PASS_BYTES // (8 * size)))
+        if threads == 1:
             return work(iter(self.blocks))
+        shares = [list(chain.from_iterable(self.parts[k::threads])) for k in range(threads)]
+        with ThreadPoolExecutor(threads) as pool:
+            sums = pool.map(lambda share: work(iter(share)), shares)
+            total = next(sums)
+            for other in sums:
+                total += other
+        return total
+
+    def gather(self, work: Gathering) -> list[Any]:
         with ThreadPoolExecutor(len(self.parts)) as pool:
-            return np.sum(list(pool.map(lambda part: work(iter(part)), self.parts)), axis=0)
+            return list(pool.map(lambda part: work(iter(part)), self.parts))
 
     def grow(self, growths: Sequence[Growth], progress: Progress) -> Sequence[Growth]:
         if len(growths) == 1:
@@ -111,11 +127,12 @@ class DriverBackend(Backend):
         if self.spark is not None and (count := tasks_that_pay(growths, self, self.spark)):
             return grow_in_tasks(growths, self, self.spark, count)
         long = self.rows * growths[0].features_per_step > THREAD_CELLS
+        threads = min(os.cpu_count() or 1, max(1, MODELS_BYTES // growths[0].driver_bytes))
 
         def alone(growth: Growth) -> None:
             grow([growth], OneModel.of(self.blocks, self.weights, growth.member), progress)
 
-        with ThreadPoolExecutor(os.cpu_count() if long else 1) as pool:
+        with ThreadPoolExecutor(threads if long else 1) as pool:
             list(pool.map(alone, growths))
         return growths
 
@@ -133,11 +150,11 @@ class OneModel:
         return cls([each.compact() for each in rows] if small else rows)
 
     def accumulate(self, requests: Requests) -> list[Sums]:
-        ((_, request),) = requests
-        sums = Sums.zeros(request)
+        totals = [Sums.zeros(request) for _, request in requests]
         for rows in self.rows:
-            accumulate(rows, request, sums)
-        return [sums]
+            for (_, request), sums in zip(requests, totals, strict=True):
+                accumulate(rows, request, sums)
+        return totals
 
 
 def tasks_that_pay(growths: Sequence[Growth], backend: DriverBackend, spark: SparkSession) -> int:
@@ -200,6 +217,14 @@ class ClusterBackend(Backend):
             grow(growths[at : at + size], self, progress)
         return growths
 
+    def gather(self, work: Gathering) -> list[Any]:
+        run = partial(_gather_partition, work=work, target=self.weights.target)
+        frame = self.frame.mapInArrow(run, "part int, gathered binary")
+        with compat.arrow_batches(self.frame.sparkSession, self.batch):
+            received = compat.to_arrow(frame).to_pylist()
+        in_order = sorted(received, key=lambda record: record["part"])
+        return [pickle.loads(record["gathered"]) for record in in_order]
+
     def add_up(self, work: Work, size: int) -> Floats:
         merge = 8 * size * self.partitions > COLLECT_BYTES
         step = SLICE_BYTES // 8 if merge else size
@@ -209,26 +234,44 @@ class ClusterBackend(Backend):
             tasks = min(-(-size // step), self.partitions)
             partials = partials.repartition(tasks, "slice").mapInArrow(_merge_slices, PARTIAL)
         with compat.arrow_batches(self.frame.sparkSession, self.batch):
-            received = compat.to_arrow(partials).to_pylist()
-        flat = np.zeros(size)
-        for record in sorted(received, key=lambda r: r["part"]):  # the same sum every time
-            values = np.frombuffer(record["sums"], np.float64)
-            flat[record["slice"] * step :][: len(values)] += values
+            received = compat.to_arrow(partials)
+        slices, parts = (received.column(name).to_pylist() for name in ("slice", "part"))
+        sums, flat = received.column("sums"), np.zeros(size)
+        for k in sorted(range(len(parts)), key=parts.__getitem__):  # the same sum every time
+            values = np.frombuffer(sums[k].as_buffer(), np.float64)
+            flat[slices[k] * step :][: len(values)] += values
         return flat
+
+
+def _blocks(batches: Iterator[pa.RecordBatch], target: Target) -> Iterator[Block] | None:
+    """The blocks of a partition; None if it has none."""
+    compat.spare_garbage_collection()
+    blocks = records.from_records(batches, target)
+    first = next(blocks, None)
+    return None if first is None else chain([first], blocks)
 
 
 def _add_partition(
     batches: Iterator[pa.RecordBatch], work: Work, target: Target, step: int
 ) -> Iterator[pa.RecordBatch]:
-    compat.spare_garbage_collection()
-    blocks = records.from_records(batches, target)
-    first = next(blocks, None)
-    if first is None:
+    blocks = _blocks(batches, target)
+    if blocks is None:
         return
-    flat = work(chain([first], blocks))
+    flat = work(blocks)
     part = compat.partition_number()
     for at in range(0, len(flat), step):
         yield _slice(at // step, part, flat[at : at + step])
+
+
+def _gather_partition(
+    batches: Iterator[pa.RecordBatch], work: Gathering, target: Target
+) -> Iterator[pa.RecordBatch]:
+    blocks = _blocks(batches, target)
+    if blocks is None:
+        return
+    gathered = pickle.dumps(work(blocks))
+    arrays = [pa.array([compat.partition_number()], pa.int32()), pa.array([gathered], pa.binary())]
+    yield pa.RecordBatch.from_arrays(arrays, names=["part", "gathered"])
 
 
 def _merge_slices(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -9,12 +9,14 @@ Values are compared as float64: float32 would merge neighbouring Unix timestamps
 
 A categorical feature has a bin for each of its categories and, if some rows have other values, one
 for all of these. Text and booleans are given as positions among the categories.
+
+If only some cuts of a feature are allowed, they are its edges, and no split can have another one.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,6 +30,8 @@ from figs_spark.engine.kernels.records import EdgeArrays
 from figs_spark.engine.splits import BinSplit
 from figs_spark.treesum import Feature, Split
 from figs_spark.treesum.nodes import CODE, Category
+
+CutRule = tuple[float, ...] | float  # the cuts that are allowed, or the unit they are rounded to
 
 
 @dataclass(frozen=True)
@@ -152,15 +156,27 @@ class Bins:
 
 
 def make_bins(
-    sample: Floats, described: Sequence[Feature], max_bins: int, threads: int = 2
+    sample: Floats,
+    described: Sequence[Feature],
+    max_bins: int,
+    threads: int = 2,
+    cuts: Mapping[int, CutRule] | None = None,
 ) -> Bins:
     """Bins from a table of all rows, or of a sample of them; NaN is missing."""
 
     def one(j: int) -> FeatureBins:
-        return bin_feature(sample[:, j], described[j], max_bins)
+        own = bin_feature(sample[:, j], described[j], max_bins)
+        return own if cuts is None or j not in cuts else _with_cuts(own, cuts[j])
 
     with ThreadPoolExecutor(threads) as pool:  # sorting releases the interpreter lock
         return Bins(tuple(described), tuple(pool.map(one, range(len(described)))))
+
+
+def _with_cuts(bins: FeatureBins, rule: CutRule) -> FeatureBins:
+    """Cut at the given values; or, if one number is given, at its multiples next to the edges."""
+    if isinstance(rule, float):
+        return FeatureBins(np.unique(np.round(bins.edges / rule) * rule + 0.0), None)
+    return FeatureBins(np.array(sorted(set(rule))), None)
 
 
 def bin_feature(column: Floats, described: Feature, max_bins: int) -> FeatureBins:

@@ -13,7 +13,8 @@ its overlap with a child is the weight histogram of the child itself: it needs n
 
 The memory of the driver is bounded: if there are more histograms than fit the budget, those of the
 candidates with the smallest gains are dropped. When a later split changes a dropped candidate, its
-histogram is added up again from its rows, to see what it gains now.
+histogram is added up again from its rows, to see what it gains now. What a pass added up is one
+array; what is kept of it is copied, so that the array goes when the pass is over.
 """
 
 from __future__ import annotations
@@ -28,9 +29,10 @@ from figs_spark.engine.kernels.records import Slots
 
 NEW_ROOT = -1  # the candidate that starts a new tree
 OVERLAP_BYTES = 64 << 20  # of the overlaps that a model keeps while it grows
-HISTOGRAM_BYTES = 512 << 20  # of the histograms that a model keeps, and of what a pass adds up
+HISTOGRAM_BYTES = 256 << 20  # of the histograms that a model keeps
+PASS_BYTES = 256 << 20  # of what a pass adds up, in all threads of the driver together
 LEAST_ROOM = 4  # histograms: the new root, a parent and its children
-PASS_COPIES = 6  # of an overlap: the sums of threads, flat and not, and their total
+CHILDREN = 2  # a pass may add up the overlaps of a leaf with both
 
 
 class CandidateHistograms:
@@ -57,13 +59,12 @@ class CandidateHistograms:
 
     def keep_best(self, gains: dict[int, float], room: int) -> None:
         """Drop the histograms with the smallest gains, as many as there is no room for."""
-        surplus = len(self._histograms) - room
-        if surplus <= 0:
-            return
+        surplus = max(0, len(self._histograms) - room)
         leaves = [c for c in self._histograms if c != NEW_ROOT]
         for leaf in sorted(leaves, key=lambda c: gains.get(c, -np.inf))[:surplus]:
             del self._histograms[leaf]
             self._overlaps = {pair: o for pair, o in self._overlaps.items() if leaf not in pair}
+        self._histograms = {c: _own(histogram) for c, histogram in self._histograms.items()}
 
     def clear(self) -> None:
         self._histograms.clear()
@@ -126,7 +127,7 @@ class CandidateHistograms:
             for child, overlap in ((small, with_small), (large, with_large)):
                 self._histograms[leaf][:, : self.layout.outputs] -= np.outer(overlap, moved[child])
                 if self.may_split(child) and len(self._overlaps) < self._overlaps_kept:
-                    self._overlaps[child, leaf] = overlap
+                    self._overlaps[child, leaf] = _own(overlap)
             self._overlaps.pop((split, leaf), None)
             self._overlaps.pop((leaf, split), None)
 
@@ -138,7 +139,22 @@ class CandidateHistograms:
         return self._overlaps.get((leaf, split)) if overlap is None else overlap
 
 
+def _own(array: Floats) -> Floats:
+    """The array itself; if it is a part of what a pass added up, a copy."""
+    return array if array.base is None else array.copy()
+
+
 def histogram_room(layout: Layout) -> int:
     """How many histograms a model may keep, and a pass may add up at once."""
-    per_candidate = 8 * layout.size * (layout.channels + PASS_COPIES)
-    return max(LEAST_ROOM, HISTOGRAM_BYTES // per_candidate)
+    kept = HISTOGRAM_BYTES // (8 * layout.size * layout.channels)
+    added_up = PASS_BYTES // (8 * layout.size * max(layout.channels, CHILDREN))
+    return max(LEAST_ROOM, min(kept, added_up))
+
+
+def driver_bytes(layout: Layout, splits: int) -> int:
+    """About the most that the histograms of one model take in the driver while it grows."""
+    candidates = min(splits + 2, histogram_room(layout))
+    bin_bytes = 8 * layout.size
+    kept, added_up = layout.channels, max(layout.channels, CHILDREN)
+    overlaps = min(OVERLAP_BYTES, bin_bytes * candidates**2)
+    return bin_bytes * (candidates * (kept + added_up) + 2 * layout.channels) + overlaps

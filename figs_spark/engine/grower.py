@@ -27,19 +27,25 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
 from figs_spark.engine.bins import Bins
-from figs_spark.engine.candidates import NEW_ROOT, CandidateHistograms, histogram_room
+from figs_spark.engine.candidates import (
+    NEW_ROOT,
+    CandidateHistograms,
+    driver_bytes,
+    histogram_room,
+)
+from figs_spark.engine.constraints import Constraints
 from figs_spark.engine.growing_trees import GrowingTrees
 from figs_spark.engine.histograms import Floats, Layout, Request, Sums
 from figs_spark.engine.kernels.records import CutLimits, Slots
-from figs_spark.engine.splits import TINY, BinSplit, Cut, Cuts
+from figs_spark.engine.permissions import Constrained
+from figs_spark.engine.splits import TINY, BinSplit, Cut, Cuts, Side
 from figs_spark.treesum import Node, Split, TreeSum
-from figs_spark.treesum.nodes import BOOLEAN
+from figs_spark.treesum.nodes import BOOLEAN, IDENTITY, Coefficients
 from figs_spark.treesum.text import condition
 from figs_spark.treesum.visible import visible_name
 
@@ -71,6 +77,10 @@ class GrowthRules:
     min_impurity_decrease: float = 0.0
     features_per_step: int | None = None
     seed: int = 0
+    ridge: float | None = 0.0  # 0: the paper's algorithm; None: from the data
+    joint: bool = True  # whether a ridge also means that all values are fitted together
+    logistic: bool = False  # whether splits lower the logistic loss, not the squared one
+    constraints: Constraints | None = None
     category_smoothing: float = 0.0  # rows; above 0 a set also pays for its freedom
 
 
@@ -80,17 +90,21 @@ def grow(
     """Grow all models, one pass over the rows per greedy step."""
     active = [growth for growth in growths if not growth.done]
     while active:
-        passed = backend.accumulate([(growth.member, growth.request()) for growth in active])
-        for growth, sums in zip(active, passed, strict=True):
-            growth.absorb(sums)
+        asked = [(growth, growth.requests()) for growth in active]
+        passed = iter(
+            backend.accumulate([(growth.member, one) for growth, own in asked for one in own])
+        )
+        for growth, own in asked:
+            growth.absorb_all([next(passed) for _ in own])
             if growth.ready:
                 growth.split()
+        del passed  # before the next pass needs the memory
         progress(len(active))
         active = [growth for growth in active if not growth.done]
     return [growth.model for growth in growths]
 
 
-class Growth:
+class Growth(Constrained):
     """One model while it grows. A greedy step: `request` a pass, `absorb` its sums, `split`."""
 
     def __init__(
@@ -107,6 +121,9 @@ class Growth:
         self.trees = GrowingTrees(layout.outputs)
         self.candidates = CandidateHistograms(layout, self.trees, self._may_split)
         self.losses: list[float] = []
+        self.path: list[Floats] | None = None  # coefficients of each size, if fitted together
+        self.link = IDENTITY
+        self.remarks: tuple[str, ...] = ()
         self.freedoms: list[int] = []  # of each split: 1, or categories in the leaf less one
         self.steps = 0
         self.done = False
@@ -116,6 +133,7 @@ class Growth:
         self._last = NEW_ROOT  # the node that the last step split, once there is one
         self._categorical = bins.categorical
         self._all_cuts = Cuts(layout, self._categorical, rules.category_smoothing)
+        self._permissions = self._asked_permissions()
         self._random = np.random.default_rng([rules.seed % 2**64, member])
         self._draw_features(rules.features_per_step)
         self._started = time.perf_counter()
@@ -136,10 +154,22 @@ class Growth:
         leaves = min(self.most_steps + 2, histogram_room(layout))
         return layout.size * layout.channels * 8 * leaves
 
+    @property
+    def driver_bytes(self) -> int:
+        """About the most that the driver needs for the histograms of this model."""
+        return driver_bytes(self._cuts.layout, self.most_steps)
+
     # A greedy step
 
+    def requests(self) -> list[Request]:
+        """What the next pass adds up, perhaps in several parts."""
+        return [self.request()]
+
+    def absorb_all(self, passed: Sequence[Sums]) -> None:
+        """Take what a pass added up, one set of sums for each request."""
+        self.absorb(*passed)
+
     def request(self) -> Request:
-        """What the next pass adds up."""
         slots = self._fresh_slots() if self._to_add_up else self.candidates.slots(self._last)
         return Request(self._features, self._cuts.layout, self.trees.arrays(), slots)
 
@@ -155,12 +185,14 @@ class Growth:
         if self._to_add_up:
             fresh, self._to_add_up = self._to_add_up[: self._room], self._to_add_up[self._room :]
             self.candidates.put(fresh, sums.full)
-            self._best |= zip(fresh, self._cuts.best(sums.full, self._limits), strict=True)
+            self._best |= zip(fresh, self._best_cuts(fresh, sums.full), strict=True)
         else:
             changed = self.candidates.update(self._last, sums)
+            if self._permissions is not None:  # a split may change what others are permitted
+                changed = list(self.candidates)
             for candidate in changed:
-                (cut,) = self._cuts.best(self.candidates[candidate][None], self._limits)
-                self._best[candidate] = cut
+                histograms = self.candidates[candidate][None]
+                (self._best[candidate],) = self._best_cuts([candidate], histograms)
             self._best = {c: cut for c, cut in self._best.items() if self._may_split(c)}
             self._to_add_up = self._changed_and_dropped(changed)
         gains = {c: cut.gain for c, cut in self._best.items() if cut}
@@ -183,8 +215,22 @@ class Growth:
         limit = self.rules.max_splits
         self.done = limit is not None and self.steps >= limit
         self._draw_features(self.rules.features_per_step)
-        if self.rules.features_per_step is not None:
+        if self._adds_up_afresh:
             self._start_afresh()
+
+    @property
+    def _adds_up_afresh(self) -> bool:
+        """Whether no histogram of one step is of use in the next."""
+        return self.rules.features_per_step is not None
+
+    def _best_cuts(self, candidates: Sequence[int], histograms: Floats) -> list[Cut | None]:
+        """The best cut of each candidate."""
+        if self._permissions is None:
+            return self._cuts.best(histograms, self._limits)
+        return [
+            self._cuts.best_allowed(histogram, self._limits, self._bargain(candidate))
+            for candidate, histogram in zip(candidates, histograms, strict=True)
+        ]
 
     def _choose(self) -> tuple[int, Cut] | None:
         """The candidate with the largest gain; of equal ones the first by tree and leaf."""
@@ -192,7 +238,9 @@ class Growth:
         if not valid or self.rules.max_splits == 0:
             return None
         top = max(cut.gain for _, cut in valid)
-        if top <= self._limits.tie or top / self.weight <= self.rules.min_impurity_decrease:
+        forced = self._permissions is not None and self._permissions.forced(self._splits_left)
+        small = top <= self._limits.tie or top / self.weight <= self.rules.min_impurity_decrease
+        if small and not forced:
             return None
         return next((c, cut) for c, cut in valid if cut.gain >= top - self._limits.tie)
 
@@ -212,8 +260,13 @@ class Growth:
     def _divide(self, leaf: int, best: BinSplit) -> None:
         feature, sides = int(self._features[best.feature]), (best.left, best.right)
         split, goes_left = self.bins.split(feature, best, self.steps)
-        self.trees.divide(leaf, split, goes_left, sides)
-        lowered = sum(float(side.g @ side.mean) for side in sides)
+        moves = [self._permitted_move(leaf, side) for side in sides]
+        self.trees.divide(leaf, split, goes_left, sides, moves)
+        self._note(leaf)
+        lowered = sum(float(side.g @ move) for side, move in zip(sides, moves, strict=True))
+        if self._limits.ridge or self._permissions is not None:  # a side may keep a mean residual
+            left_over = (side.g - side.weight * move for side, move in zip(sides, moves))
+            lowered += sum(float(rest @ move) for rest, move in zip(left_over, moves))
         self.losses.append(max(self.losses[-1] - lowered / self.weight, 0.0))
         self.freedoms.append(best.freedom if self._categorical[feature] else 1)
         self._last = leaf
@@ -230,6 +283,10 @@ class Growth:
                 time.perf_counter() - self._started,
             )
 
+    def _move(self, side: Side) -> Floats:
+        """By how much a new leaf differs from its parent: the mean residual of its rows."""
+        return side.g / (side.weight + self._limits.ridge)
+
     def _shown(self, split: Split) -> str:
         """A split for the log, which names no category of text or codes."""
         feature = self.bins.described[split.feature]
@@ -241,25 +298,34 @@ class Growth:
 
     def _begin(self, sums: Sums) -> None:
         """The totals of this model's rows, from the histogram of all of them."""
-        outputs, rules = self.layout.outputs, self.rules
+        outputs = self.layout.outputs
         root = sums.full[0]
         total = root[: self.layout.widths[self._features[0]]].sum(axis=0)
         self.weight, self.rows = float(total[outputs]), round(float(total[-1]))
-        if self.weight <= 0:
-            raise ValueError(
-                f"Model {self.member} has no row with positive weight: its sample or its folds "
-                f"leave none. Raise subsamplingRate, or name an idCol or foldCol with more values."
-            )
+        self._check_weight()
         self.mean = total[:outputs] / self.weight
         root[:, :outputs] -= self.mean * root[:, outputs : outputs + 1]
         raw = float(sums.squares[0])
         squares = max(raw - self.weight * float(self.mean @ self.mean), 0.0)
         self.losses = [squares / self.weight]
-        self._limits = CutLimits(
+        self._limits = self._cut_limits(squares, raw)
+
+    def _check_weight(self) -> None:
+        if self.weight <= 0:
+            raise ValueError(
+                f"Model {self.member} has no row with positive weight: its sample or its folds "
+                f"leave none. Raise subsamplingRate, or name an idCol or foldCol with more values."
+            )
+
+    def _cut_limits(self, squares: float, raw: float) -> CutLimits:
+        """`squares` is the sum of squares of the target, `raw` that before it was centred."""
+        rules = self.rules
+        return CutLimits(
             min_rows=max(1, rules.min_rows),
             min_weight=rules.min_weight_fraction * self.weight * (1 - ROUNDING),
             empty=TINY * self.weight,
             tie=TIE * max(squares, ROUNDING * raw),
+            ridge=0.0 if rules.joint else rules.ridge or 0.0,
             noise=squares / self.rows if rules.category_smoothing else 0.0,
         )
 
@@ -270,6 +336,8 @@ class Growth:
     def _changed_and_dropped(self, changed: Sequence[int]) -> list[int]:
         """The candidates in other trees than the last split whose histograms were dropped."""
         nodes, grown = self.trees.nodes, self.trees.nodes[self._last].tree
+        if self._permissions is not None:
+            return [c for c in self._best if c not in changed]
         others = (c for c in self._best if c != NEW_ROOT and nodes[c].tree != grown)
         return [c for c in others if c not in changed]
 
@@ -287,7 +355,9 @@ class Growth:
     def _widen_or_stop(self) -> None:
         """A random subset without a valid split is drawn again, twice as large."""
         if len(self._features) == len(self.layout.widths):
-            self.done = True
+            self.done = not self._must_go_on()
+            if not self.done:
+                self._start_afresh()
         else:
             self._draw_features(2 * len(self._features))
             self._start_afresh()
@@ -302,7 +372,8 @@ class Growth:
     def _draw_features(self, size: int | None) -> None:
         """The features that the next step may choose among, and their cuts."""
         every = len(self.layout.widths)
-        if size is None or size >= every:
+        forced = self._permissions.forced(self._splits_left) if self._permissions else []
+        if size is None or size >= every or forced:
             self._features = np.arange(every, dtype=np.int32)
             self._cuts = self._all_cuts
         else:
@@ -329,15 +400,38 @@ class Growth:
 
     # The model
 
-    @cached_property
+    @property
+    def ridges(self) -> list[float]:
+        """The ridge that the values of each size are fitted with."""
+        return [0.0] * (self.steps + 1)
+
+    @property
     def model(self) -> TreeSum:
         """The model as plain data; the histograms are let go."""
         self.candidates.clear()
         constant = tuple((self.mean + self.centre).tolist())
-        trees = self.trees.frozen(self.centre, math.sqrt(self.losses[0]))
-        return TreeSum(
+        decimals = _decimals(math.sqrt(self.losses[0]) if self.link == IDENTITY else 1.0)
+        trees = self.trees.frozen(self.centre, decimals)
+        model = TreeSum(
             features=self.bins.described,
             trees=trees or (Node(constant, self.rows, self.weight),),
             constant=constant,
             losses=tuple(self.losses),
+            link=self.link,
+            remarks=self.remarks,
         )
+        return model if self.path is None else model.with_path(self._frozen_path(decimals))
+
+    def _frozen_path(self, decimals: int) -> tuple[Coefficients, ...]:
+        """The path as plain data, rounded as values are; the constant takes back the centre."""
+        sizes = []
+        for fitted in self.path or []:
+            coefficients = np.round(fitted, decimals)
+            coefficients[0] += self.centre
+            sizes.append(tuple(map(tuple, coefficients.tolist())))
+        return tuple(sizes)
+
+
+def _decimals(spread: float) -> int:
+    """About a 1e-12th of the spread of the target: more is rounding."""
+    return 12 - math.floor(math.log10(spread or 1.0)) if math.isfinite(spread) else 0

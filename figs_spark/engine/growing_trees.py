@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -50,16 +49,21 @@ class GrowingTrees:
         return self.roots[-1]
 
     def divide(
-        self, leaf: int, split: Split, goes_left: NDArray[np.bool_], sides: Sequence[Side]
+        self,
+        leaf: int,
+        split: Split,
+        goes_left: NDArray[np.bool_],
+        sides: Sequence[Side],
+        moves: Sequence[Floats],
     ) -> None:
-        """Two children take the place of a leaf; each adds the mean residual of its side."""
+        """Two children take the place of a leaf; each moves the value of its side."""
         node = self.nodes[leaf]
         node.split, node.goes_right = split, ~goes_left
         node.left, node.right = len(self.nodes), len(self.nodes) + 1
         depth = node.depth + 1
         self._depths[node.tree] = max(self._depths[node.tree], depth)
-        for side in sides:
-            value = node.value + side.mean
+        for side, move in zip(sides, moves, strict=True):
+            value = node.value + move
             self.nodes.append(LearningNode(node.tree, depth, value, side.rows, side.weight))
 
     def children(self, parent: int) -> tuple[int, int]:
@@ -81,15 +85,12 @@ class GrowingTrees:
             value=np.array([n.value for n in nodes], np.float64).reshape(count, self.outputs),
         )
 
-    def frozen(self, centre: Floats, spread: float) -> tuple[Node, ...]:
+    def frozen(self, centre: Floats, decimals: int) -> tuple[Node, ...]:
         """The trees as plain data; the first one takes back the centre of the target.
 
-        Values are rounded to about a 1e-12th of the spread of the target. So leaves with the same
-        mean have the same value, and rows that score the same are ties.
+        Values are rounded to these decimals. So leaves with the same mean have the same value, and
+        rows that score the same are ties.
         """
-        if not self.roots:
-            return ()
-        decimals = 12 - math.floor(math.log10(spread or 1.0))
 
         def tree(index: int) -> Node:
             node = self.nodes[index]

@@ -2,7 +2,8 @@
 
 One pass adds up, for every feature and bin,
 
-    full   [slot, bin, :]   sum of w * r (one channel per output), sum of w, number of rows
+    full   [slot, bin, :]   sum of w * r (one channel per output), sum of w, number of rows;
+                            with the logistic loss after w * r the sum of its curvatures
     overlap[slot, bin]      sum of w
 
 `full` is the histogram of a candidate leaf, from its rows. `overlap` is over the rows that a leaf
@@ -12,8 +13,9 @@ by one number, so the overlap tells how the histogram of the leaf changes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -47,10 +49,16 @@ class Layout:
     widths: tuple[int, ...]  # bins per feature, the one for missing included
     outputs: int
     counted: bool
+    curved: bool = False  # whether there is a channel of curvatures
 
     @property
     def channels(self) -> int:
-        return self.outputs + 1 + self.counted
+        return self.weight + 1 + self.counted
+
+    @property
+    def weight(self) -> int:
+        """The channel of weights."""
+        return self.outputs + self.curved
 
     @cached_property
     def offsets(self) -> NDArray[np.uint64]:
@@ -63,7 +71,7 @@ class Layout:
     def subset(self, features: Sequence[int] | Ints) -> Layout:
         if len(features) == len(self.widths):
             return self
-        return Layout(tuple(self.widths[j] for j in features), self.outputs, self.counted)
+        return replace(self, widths=tuple(self.widths[j] for j in features))
 
 
 @dataclass(frozen=True)
@@ -91,6 +99,7 @@ class Request:
     layout: Layout  # of these histograms
     trees: TreeArrays
     slots: Slots
+    start: float = 0.0  # log odds before the first tree, with the logistic loss
 
     @property
     def full_slots(self) -> int:
@@ -100,6 +109,18 @@ class Request:
     def overlap_slots(self) -> int:
         others = 1 + int(self.slots.overlap.max(initial=-1))
         return others * (1 + int(self.slots.child.max(initial=-1)))
+
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Of the arrays that a pass adds up, in the order of `Sums`."""
+        layout = self.layout
+        full = (self.full_slots, layout.size, layout.channels)
+        return full, (self.overlap_slots, layout.size), (1,)
+
+    @property
+    def size(self) -> int:
+        """How many numbers a pass adds up."""
+        return sum(math.prod(shape) for shape in self.shapes)
 
 
 @dataclass(frozen=True)
@@ -112,44 +133,34 @@ class Sums:
 
     @classmethod
     def zeros(cls, request: Request) -> Sums:
-        layout = request.layout
-        return cls(
-            np.zeros((request.full_slots, layout.size, layout.channels)),
-            np.zeros((request.overlap_slots, layout.size)),
-            np.zeros(1),
-        )
+        return cls.over([request], np.zeros(request.size))[0]
+
+    @classmethod
+    def over(cls, requests: Sequence[Request], flat: Floats) -> list[Sums]:
+        """The sums of each request as views of one flat array: no number is there twice."""
+        every, at = [], 0
+        for request in requests:
+            arrays = []
+            for shape in request.shapes:
+                arrays.append(flat[at : at + math.prod(shape)].reshape(shape))
+                at += math.prod(shape)
+            every.append(cls(*arrays))
+        return every
 
     def arrays(self) -> tuple[Floats, Floats, Floats]:
         return self.full, self.overlap, self.squares
-
-    def add(self, other: Sums) -> None:
-        for mine, theirs in zip(self.arrays(), other.arrays(), strict=True):
-            mine += theirs
-
-    @property
-    def nbytes(self) -> int:
-        return sum(array.nbytes for array in self.arrays())
-
-    def flat(self) -> Floats:
-        return np.concatenate([array.ravel() for array in self.arrays()])
-
-    def fill(self, flat: Floats) -> None:
-        """Take back what `flat` gave."""
-        ends = np.cumsum([array.size for array in self.arrays()])[:-1]
-        for array, part in zip(self.arrays(), np.split(flat, ends), strict=True):
-            array[...] = part.reshape(array.shape)
 
 
 def accumulate(rows: Rows, request: Request, sums: Sums) -> None:
     """Add these rows to `sums`."""
     run: Any = kernel.accumulate if jit.available() else kernel.accumulate_plain
-    every = rows.codes.shape[1] == len(request.features)
+    every, layout = rows.codes.shape[1] == len(request.features), request.layout
     bins = rows.codes if every else np.take(rows.codes, request.features, axis=1)
     packed = PackedRows(rows.codes, bins, rows.target, rows.weight, rows.count)
     run(
         PackedRows(*(read_only(array) for array in packed)),
         request.trees,
         request.slots,
-        BinArrays(request.layout.offsets, request.layout.counted),
+        BinArrays(layout.offsets, layout.counted, layout.curved, request.start),
         SumArrays(*sums.arrays()),
     )

@@ -59,7 +59,7 @@ def read_bins(table: Table, max_bins: int) -> tuple[Bins, Table]:
             sample = _read_sample(table, _hash_sample(table.frame, share, None))
         if table.mergeable and table.target.classes and _distinct(sample) < len(sample) / 10:
             table = _merged(table)
-    return make_bins(sample, table.features, max_bins), table
+    return make_bins(sample, table.features, max_bins, cuts=table.allowed_cuts), table
 
 
 def _merged(table: Table) -> Table:
@@ -101,7 +101,7 @@ def pack_here(table: Table, max_bins: int) -> tuple[Bins, list[Block]]:
     matrix = to_table(arrow.column("x"), len(table.features))
     labels = arrow.column("y").to_numpy()
     _check_source(table, Reports({}, len(labels), float(labels.sum())))
-    bins = make_bins(matrix, table.features, max_bins)
+    bins = make_bins(matrix, table.features, max_bins, cuts=table.allowed_cuts)
     packed = []
     for first in range(0, len(matrix), table.block_rows):
         stop = first + table.block_rows

@@ -15,15 +15,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from figs_spark.engine.histograms import Floats, Layout
 from figs_spark.engine.kernels import jit
+from figs_spark.engine.kernels import joint_split as joint_kernel
 from figs_spark.engine.kernels import split as kernel
 from figs_spark.engine.kernels.records import CutLimits
+
+if TYPE_CHECKING:
+    from figs_spark.engine.constraints import Bargain
 
 TINY = 1e-12  # a child with a smaller share of the weight counts as empty
 FREE_GAIN = 2 / math.pi  # by a category without effect, on the side where chance put it
@@ -38,6 +42,7 @@ class Side:
     g: Floats  # (outputs,) sum of w * r
     weight: float
     rows: int
+    curvature: float = 0.0  # of the logistic loss
 
     @property
     def mean(self) -> Floats:
@@ -52,9 +57,10 @@ class Side:
 class Cut:
     """The best cut of one leaf: after which bin, in the order of its histogram."""
 
-    gain: float  # what it competes with: less the price of a set
+    gain: float  # by which cuts compete, less the price of a set
     position: int
     missing_left: bool
+    lowered: float | None = None  # the gain itself, if constraints changed it
     price: float = 0.0
 
 
@@ -95,9 +101,53 @@ class Cuts:
         features = np.searchsorted(self.layout.offsets, cuts // 2, "right") - 1
         paid = prices[np.arange(len(histograms)), features]
         return [
-            Cut(gain, cut // 2, cut % 2 == 0, price) if gain > -np.inf else None
+            Cut(gain, cut // 2, cut % 2 == 0, price=price) if gain > -np.inf else None
             for gain, cut, price in zip(gains.tolist(), cuts.tolist(), paid.tolist(), strict=True)
         ]
+
+    def best_allowed(self, histogram: Floats, limits: CutLimits, bargain: Bargain) -> Cut | None:
+        """The best cut of one histogram that constraints allow."""
+        if self.categorical:
+            histogram = histogram[self._order(histogram)]
+        gains = np.empty(2 * len(histogram))
+        run: Any = kernel.all_gains if jit.available() else kernel.all_gains_plain
+        run(histogram, self.layout.offsets, self.layout.outputs, limits, gains)
+        return self._first_best(gains, histogram, limits, bargain)
+
+    def best_joint(
+        self,
+        histogram: Floats,
+        overlaps: Floats,
+        ridge: float,
+        limits: CutLimits,
+        bargain: Bargain | None = None,
+    ) -> Cut | None:
+        """The best valid cut by its joint gain, see `kernels.joint_split`."""
+        if self.categorical:
+            order = self._order(histogram)
+            histogram, overlaps = histogram[order], overlaps[order]
+        gains = np.empty(2 * len(histogram))
+        run: Any = joint_kernel.joint_gains if jit.available() else joint_kernel.joint_gains_plain
+        overlaps, layout = np.ascontiguousarray(overlaps), self.layout
+        where = layout.offsets, layout.outputs, layout.weight
+        run(histogram, overlaps, *where, ridge, limits, gains)
+        return self._first_best(gains, histogram, limits, bargain)
+
+    def _first_best(
+        self, gains: Floats, histogram: Floats, limits: CutLimits, bargain: Bargain | None
+    ) -> Cut | None:
+        """The first of the cuts that gain most, once sets have paid their price."""
+        paid = np.repeat(self.prices(histogram[None], limits)[0], 2 * np.array(self.layout.widths))
+        own = gains
+        if bargain is not None:
+            gains, own = bargain.apply(gains, histogram, self.layout)
+        gains = gains - paid
+        top = float(gains.max(initial=-np.inf))
+        if top == -np.inf:
+            return None
+        cut = int(np.argmax(gains >= top - limits.tie))
+        lowered = None if bargain is None else float(own[cut])
+        return Cut(top, cut // 2, cut % 2 == 0, lowered, float(paid[cut]))
 
     def prices(self, histograms: Floats, limits: CutLimits) -> Floats:
         """What a set of each feature pays in each leaf, for the categories that the leaf has."""
@@ -137,13 +187,15 @@ class Cuts:
         right_side = self._side(histogram, right if missing_left else np.concatenate([right, gone]))
         if not seen[missing]:
             missing_left = left_side.outweighs(right_side)
-        gain, left, right = cut.gain + cut.price, left - start, right - start
+        gain = cut.gain + cut.price if cut.lowered is None else cut.lowered
+        left, right = left - start, right - start
         return BinSplit(gain, j, left, right, missing_left, left_side, right_side)
 
     def _side(self, histogram: Floats, bins: NDArray[np.intp]) -> Side:
-        sums = histogram[bins].sum(axis=0)
-        outputs = self.layout.outputs
-        return Side(sums[:outputs], float(sums[outputs]), round(float(sums[-1])))
+        sums, layout = histogram[bins].sum(axis=0), self.layout
+        curvature = float(sums[layout.outputs]) if layout.curved else 0.0
+        weight, rows = float(sums[layout.weight]), round(float(sums[-1]))
+        return Side(sums[: layout.outputs], weight, rows, curvature)
 
 
 def _rank(g: Floats, weights: Floats, smoothing: float = 0.0) -> NDArray[np.intp]:

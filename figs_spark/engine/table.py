@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from figs_spark.engine.bins import CutRule
 from figs_spark.engine.kernels.records import Floats
 from figs_spark.treesum import Feature
 from figs_spark.treesum.prediction import Outcome
@@ -78,6 +80,8 @@ class Table:
     weights: int = 0  # of a row, if each model has its own
     label_sum: float | None = None  # as it was checked; None: not compared
     numbered: bool = False  # whether equal rows need numbers that tell them apart
+    allowed_cuts: Mapping[int, CutRule] = field(default_factory=dict)  # by feature
+    class_factors: tuple[float, ...] | None = None  # that the weights of each class were times
 
     def with_content_ids(self) -> Table:
         """With numbers by content for rows that have no id, to draw random weights by."""

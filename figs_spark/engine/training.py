@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -12,16 +13,27 @@ import numpy as np
 from figs_spark.dataframes import compat
 from figs_spark.engine.backends import Backend, ClusterBackend, DriverBackend
 from figs_spark.engine.bins import Bins
-from figs_spark.engine.grower import Growth, GrowthRules, Progress
+from figs_spark.engine.candidates import driver_bytes
+from figs_spark.engine.cells import CellWork, all_cells
+from figs_spark.engine.constraints import order_rows
+from figs_spark.engine.grower import UNLIMITED_SPLITS, Growth, GrowthRules, Progress
 from figs_spark.engine.histograms import Floats, Layout
+from figs_spark.engine.joint_growth import JointGrowth
+from figs_spark.engine.logistic_growth import LogisticGrowth
 from figs_spark.engine.packing import collect_packed, pack_here, packed_on_cluster
+from figs_spark.engine.refitting import Basis, Order, Refit, fit_path, free
 from figs_spark.engine.replay import OUT_OF_BAG_SUMS, Replay, held_out_losses, out_of_bag_sums
 from figs_spark.engine.table import Table
 from figs_spark.engine.weights import OwnWeights, Weights
 from figs_spark.treesum import TreeSum
+from figs_spark.treesum.nodes import LOGIT
 
 AUTO_BYTES = 256 << 20  # packed rows that mode "auto" keeps in the driver
 DRIVER_BYTES = 2 << 30  # packed rows that mode "driver" keeps there
+MODELS_PER_PASS = 16  # whose cells the driver takes at once
+MANY_HISTOGRAM_BYTES = 1 << 30  # of one model: more is told before the fit
+
+log = logging.getLogger("figs_spark")
 
 
 @dataclass(frozen=True)
@@ -32,6 +44,7 @@ class Plan:
     mode: str = "auto"
     max_bins: int = 255
     work_dir: str | None = None
+    refit: Refit | None = None  # None: values stay as they were when they grew
 
 
 @dataclass(frozen=True)
@@ -61,13 +74,9 @@ def train(
     """
     reported = 0 if members == 1 else reported
     weights = weights or OwnWeights(table.target)
+    tell_driver_memory(table, plan)
     with packed(table, plan, weights) as (bins, backend):
-        centre = table.target.centres
-        growths = [
-            Growth(bins, backend.layout, plan.rules, centre, k, reported=k == reported)
-            for k in range(members)
-        ]
-        grown = backend.grow(growths, progress)
+        grown = grow_all(bins, backend, table, plan, members, progress, reported)
         trained = Trained(
             [growth.model for growth in grown], freedoms=[growth.freedoms for growth in grown]
         )
@@ -76,6 +85,100 @@ def train(
         if "held" in table.frame.columns:
             return replace(trained, held_out_losses=_held_out(backend, grown))
         return trained
+
+
+def grow_all(
+    bins: Bins,
+    backend: Backend,
+    table: Table,
+    plan: Plan,
+    members: int,
+    progress: Progress,
+    reported: int | None = None,
+) -> list[Growth]:
+    """The models as the plan wants them, grown in one batch."""
+    centre = table.target.centres
+    growths = [
+        growing(bins, backend.layout, plan.rules, centre, k, reported=k == reported)
+        for k in range(members)
+    ]
+    grown = backend.grow(growths, progress)
+    if plan.refit is not None:
+        _refit(backend, grown, plan.refit, table.class_factors)
+    return list(grown)
+
+
+def growing(
+    bins: Bins,
+    layout: Layout,
+    rules: GrowthRules,
+    centre: Floats,
+    member: int = 0,
+    reported: bool = True,
+) -> Growth:
+    """A model that is about to grow, in the way that the rules ask for."""
+    kind: type[Growth] = Growth if rules.ridge == 0 or not rules.joint else JointGrowth
+    if rules.logistic:
+        kind = LogisticGrowth
+    return kind(bins, layout, rules, centre, member, reported)
+
+
+def _refit(
+    backend: Backend,
+    grown: Sequence[Growth],
+    rule: Refit,
+    class_factors: Sequence[float] | None,
+) -> None:
+    """Fit the values of every model and size again, in one pass for some models at a time."""
+    factors = np.array(class_factors) if rule.unweighted and class_factors else None
+    for at in range(0, len(grown), MODELS_PER_PASS):
+        some = grown[at : at + MODELS_PER_PASS]
+        trees = [growth.trees.arrays() for growth in some]
+        work = CellWork([growth.member for growth in some], trees, backend.weights, factors)
+        for growth, *parts in zip(some, *backend.gather(work), strict=True):
+            cells = all_cells(parts)
+            basis = Basis(growth.trees.nodes)
+            fitted = fit_path(cells, basis, growth.ridges, rule.link, _order(growth, basis))
+            growth.path, growth.losses, growth.link = fitted.path, fitted.losses, rule.link
+            growth.remarks = (*growth.remarks, _remark(rule, factors is not None))
+
+
+def _order(growth: Growth, basis: Basis) -> Order:
+    """The inequalities that keep the values of a size in the order of monotone features."""
+    constraints, nodes = growth.rules.constraints, growth.trees.nodes
+    if constraints is None or not constraints.ordered:
+        return free
+
+    def rows(splits: int) -> Floats:
+        found = order_rows(nodes, basis.of_node[:, :splits], constraints.monotone)
+        return np.column_stack([np.zeros(len(found)), found])
+
+    return rows
+
+
+def _remark(rule: Refit, unweighted: bool) -> str:
+    how = "logistic regression" if rule.link == LOGIT else "least squares"
+    rows = ", on rows without their class weights" if unweighted else ""
+    return f"All values were fitted together by {how}{rows}"
+
+
+def tell_driver_memory(table: Table, plan: Plan) -> None:
+    """Before anything is packed: about what the histograms of a model will take in the driver."""
+    rules = plan.rules
+    features = min(len(table.features), rules.features_per_step or len(table.features))
+    layout = Layout((plan.max_bins + 1,) * features, table.target.outputs, table.weighted)
+    most = driver_bytes(layout, rules.max_splits or UNLIMITED_SPLITS)
+    if most > MANY_HISTOGRAM_BYTES:
+        log.warning(
+            "The histograms of %d features, up to %d bins each, and %d outputs may take %s MB of "
+            "the driver's memory. Lower maxBins, take fewer features, or give the driver more.",
+            features,
+            plan.max_bins + 1,
+            table.target.outputs,
+            f"{most >> 20:,}",
+        )
+    else:
+        log.debug("histograms take at most about %d MB in the driver", most >> 20)
 
 
 def _held_out(backend: Backend, grown: Sequence[Growth]) -> list[Floats]:

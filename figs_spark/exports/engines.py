@@ -6,9 +6,11 @@ is not installed raises `NoEngine`, which says what to install.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import json
 import math
+import os
 import sqlite3
 import subprocess
 import sys
@@ -86,6 +88,8 @@ def sql_engine(dialect: str) -> tuple[Engine, SqlRunner]:
     """The engine that runs this dialect here."""
     if dialect == "sqlite":
         return Engine(f"SQLite {sqlite3.sqlite_version}", nans=False), run_sqlite
+    if dialect == "oracle":  # the translator knows neither its numbers nor its test for NaN
+        raise NoEngine("nothing here runs the dialect 'oracle'")
     duckdb = _module("duckdb", f"the dialect '{dialect}'")
     name, target = f"DuckDB {duckdb.__version__}", DIALECTS[dialect]
     engine = Engine(name, target.nan_test is not None, target.infinity is not None)
@@ -217,7 +221,7 @@ def run_pmml(text: str, model: Instrument, patients: Sequence[Patient]) -> Rows:
     import jpmml_evaluator
     import pandas as pd
 
-    evaluator = jpmml_evaluator.make_evaluator(text)
+    evaluator = jpmml_evaluator.make_evaluator(text, _java())
     names = [*model.inputs, *([model.group_column] if model.group_column is not None else [])]
     cells = {n: pd.Series([p.get(n) for p in patients], dtype=object) for n in names}
     frame = pd.DataFrame(cells if names else {"nothing": [0] * len(patients)})
@@ -228,6 +232,17 @@ def run_pmml(text: str, model: Instrument, patients: Sequence[Patient]) -> Rows:
     outputs = [*score_names(model), *probability_names(model), "prediction"]
     table = results[outputs].to_numpy(dtype=object)
     return [[None if v is None or v != v else v for v in row] for row in table]
+
+
+@functools.cache
+def _java() -> Any:
+    """A Java of its own for JPMML: inside this process a fault of Java would end Python too."""
+    import jpmml_evaluator
+    from jpmml_evaluator import py4j
+
+    classes = os.pathsep.join(jpmml_evaluator._classpath(user_classpath=[]))
+    gateway = py4j.JavaGateway.launch_gateway(classpath=classes, java_path=None, die_on_exit=True)
+    return py4j.Py4JBackend(gateway)
 
 
 # ONNX
@@ -271,4 +286,9 @@ def engine_of(name: str) -> Engine:
         return Engine(f"Python {sys.version.split()[0]}")
     module = {"pmml": "jpmml_evaluator", "onnx": "onnxruntime"}[name]
     installed = _module(module, name.upper())
+    if name == "pmml":
+        try:
+            _java()
+        except OSError as error:
+            raise NoEngine("no Java is here; set JAVA_HOME") from error
     return Engine(f"{module} {getattr(installed, '__version__', '')}".strip())

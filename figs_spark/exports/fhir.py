@@ -48,8 +48,9 @@ def risk_assessment(
         resource["occurrenceDateTime"] = occurrence
     resource["basis"] = _basis(model, patient, result, observations or {})
     resource["prediction"] = _predictions(model, result)
-    if model.operating_point:
-        resource["note"] = [{"text": model.operating_point}]
+    notes = [*model.notes, *([model.operating_point] if model.operating_point else [])]
+    if notes:
+        resource["note"] = [{"text": note} for note in notes]
     return resource
 
 

@@ -7,7 +7,7 @@ sum per group, and a row of any other group has no prediction.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from figs_spark.treesum import Feature, TreeSum
+from figs_spark.treesum.nodes import IDENTITY, LOGIT
 from figs_spark.treesum.prediction import THRESHOLD, Outcome
 from figs_spark.treesum.text import rules
 
@@ -23,6 +24,10 @@ Kind = Literal["sum", "mean", "groups"]
 Patient = Mapping[str, Any]  # a value for each column that the model reads; None is missing
 
 HIGH, LOW = "high", "low"
+LOG_ODDS = (
+    "The leaf values of a sum add up to log odds; the probability is their logistic function, "
+    "1 over 1 + exp(-sum)."
+)
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,14 @@ class Family:
     group_column: str | None = None
     notes: tuple[str, ...] = ()
 
+    def with_notes(self, notes: tuple[str, ...]) -> Family:
+        return replace(self, notes=(*self.notes, *notes))
+
+    @property
+    def link(self) -> str:
+        """What the score of a sum is: the outcome itself, or its log odds."""
+        return self.sums[0].link if self.sums else IDENTITY
+
 
 @dataclass(frozen=True)
 class Instrument:
@@ -55,7 +68,7 @@ class Instrument:
     title: str  # "FIGSClassificationModel"
     subject: str  # "Probability of died = 1"
     family: Family
-    outcome: Outcome
+    outcome: Outcome  # what the score of one sum stands for
     columns: tuple[str, ...]  # of each feature the column that holds it
     fingerprint: str
     version: str  # of the library
@@ -83,7 +96,8 @@ class Instrument:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader of the export must know."""
-        return self.family.notes
+        notes = [*self.family.notes, *dict.fromkeys(f"{r}." for s in self.sums for r in s.remarks)]
+        return (LOG_ODDS, *notes) if self.outcome.link == LOGIT else tuple(notes)
 
     # What it reads
 
@@ -102,6 +116,11 @@ class Instrument:
         return {self.columns[j]: self.features[j] for j in self.used}
 
     # What it gives
+
+    @property
+    def whole(self) -> Outcome:
+        """What the score of the whole model stands for."""
+        return self.outcome.of_mean if self.kind == "mean" else self.outcome
 
     @property
     def classes(self) -> int:
@@ -165,7 +184,7 @@ class Instrument:
         if self.kind == "mean":
             expected = [self.outcome.expected_table(one.predict(table)) for one in sums]
             scores = np.add.reduce(expected, axis=0) / len(sums)
-        probabilities = self.outcome.probabilities(list(scores.T))
+        probabilities = self.whole.probabilities(list(scores.T))
         if self.classes:
             limits = (self.threshold, self.thresholds)
             predictions = self.outcome.predicted_class(probabilities, *limits)

@@ -18,7 +18,7 @@ import numpy as np
 
 from figs_spark.exports.instrument import Instrument
 from figs_spark.treesum import Feature, Node, Split
-from figs_spark.treesum.nodes import CODE, TEXT, add_in_runs
+from figs_spark.treesum.nodes import BOOLEAN, CODE, TEXT, add_in_runs
 
 OPSET, ML_OPSET, IR_VERSION = 18, 5, 10
 LESS_OR_EQUAL, MEMBER = 0, 6  # modes of a node
@@ -35,7 +35,7 @@ def to_onnx(model: Instrument, proof: str = "not verified") -> bytes:
     scores = _scores(model, graph, table)
     outputs = {"score": graph.joined(scores)}
     if model.classes:
-        probabilities = model.outcome.probabilities(scores, graph)
+        probabilities = model.whole.probabilities(scores, graph)
         limits = (model.threshold, model.thresholds)
         chosen = model.outcome.predicted_class(probabilities, *limits, graph)
         shown = probabilities[1:] if model.classes == 2 else probabilities
@@ -129,6 +129,10 @@ class _Graph:
         low, high = (self.initial(np.float64(limit)) for limit in (0.0, 1.0))
         return self.node("Clip", value, low, high)
 
+    def logistic(self, value: _Value) -> _Value:
+        powers = self.node("Exp", self.node("Neg", value))
+        return self.node("Div", 1.0, powers + 1.0)
+
     def choose(self, condition: _Value, yes: _Value, no: _Value) -> _Value:
         return self.node("Where", condition, yes, no)
 
@@ -192,29 +196,42 @@ def _table(model: Instrument, graph: _Graph) -> _Value:
     double = graph.onnx.TensorProto.DOUBLE
     columns = []
     for column, feature in model.inputs.items():
-        if _is_coded(feature):
-            columns.append(_encoded(graph, column, feature.categories or (), missing_text(model)))
+        if feature.kind in (TEXT, CODE):
+            kind = graph.onnx.TensorProto.STRING if feature.kind == TEXT else double
+            known, missing = feature.categories or (), _missing_place(feature)
+            columns.append(_encoded(graph, column, kind, known, missing_text(model), missing))
         else:
-            columns.append(graph.column(column, double))
+            columns.append(_number(graph, graph.column(column, double), feature))
     if not columns:  # a constant model still needs to know the number of rows
         columns.append(graph.column("rows", double))
     return graph.joined(columns)
 
 
-def _is_coded(feature: Feature) -> bool:
-    """Whether trees see the place of a category: text, and numbers that are codes."""
-    return feature.kind == TEXT or (feature.kind == CODE and bool(feature.categories))
+def _number(graph: _Graph, column: _Value, feature: Feature) -> _Value:
+    """The column itself, in which NaN is missing; of a boolean the place of a missing value."""
+    if feature.kind != BOOLEAN:
+        return column
+    return graph.choose(graph.node("IsNaN", column), graph.number(_missing_place(feature)), column)
 
 
-def _encoded(graph: _Graph, column: str, known: Sequence[Any], missing: str) -> _Value:
-    """The place of a category, NaN for a missing one, -1 for one that is not known."""
+def _missing_place(feature: Feature) -> float:
+    """What stands for a missing category: the place after the last one.
+
+    Not NaN: onnxruntime 1.31 sends NaN to a wrong side of some sets, if a set on the same column
+    lies below another.
+    """
+    return 2.0 if feature.kind == BOOLEAN else float(len(feature.categories or ()))
+
+
+def _encoded(
+    graph: _Graph, column: str, kind: int, known: Sequence[Any], missing: str, place: float
+) -> _Value:
+    """The place of a category, `place` for a missing one, -1 for one that is not known."""
     proto, count = graph.onnx.TensorProto, len(known) + 1
-    make, places = graph.onnx.helper.make_tensor, [*map(float, range(count - 1)), math.nan]
-    keys: list[Any]
-    if not known or isinstance(known[0], str):
-        kind, keys = proto.STRING, [str(text).encode() for text in (*known, missing)]
-    else:
-        kind, keys = proto.DOUBLE, [*known, math.nan]
+    make, places = graph.onnx.helper.make_tensor, [*map(float, range(count - 1)), place]
+    keys: list[Any] = [*known, math.nan]
+    if kind == proto.STRING:
+        keys = [str(text).encode() for text in (*known, missing)]
     return graph.node(
         "LabelEncoder",
         graph.column(column, kind),
@@ -232,7 +249,8 @@ def _group_places(model: Instrument, graph: _Graph) -> _Value:
     if existing is not None:
         return _Value(existing.output[0], graph)
     if isinstance(model.groups[0], str):
-        place = _encoded(graph, model.group_column, model.groups, missing_text(model))
+        kind, missing = graph.onnx.TensorProto.STRING, missing_text(model)
+        place = _encoded(graph, model.group_column, kind, model.groups, missing, UNKNOWN)
     else:
         given = graph.column(model.group_column, graph.onnx.TensorProto.DOUBLE)
         place = graph.number(-1.0)
@@ -324,7 +342,7 @@ class _Trees:
         if split.threshold is not None:
             own["mode"], own["split"] = LESS_OR_EQUAL, split.threshold
         else:
-            own["mode"], own["split"] = MEMBER, 0.0
+            own["mode"], own["split"], own["missing"] = MEMBER, 0.0, 0
             listed = _places(self.model.features[split.feature], split)
             self.members += [*(listed or [NOBODY]), math.nan]
         own["true"], own["true_leaf"] = self._add(yes, output, target)
@@ -364,8 +382,10 @@ class _Trees:
 
 
 def _places(feature: Feature, split: Split) -> list[float]:
-    """The listed categories as the numbers that stand for them."""
+    """What goes with the listed categories, as the numbers that stand for it."""
     listed = split.categories or ()
-    if _is_coded(feature):
-        return [float((feature.categories or ()).index(c)) for c in listed]
-    return [float(c) for c in listed]
+    if feature.kind == BOOLEAN:
+        places = [float(c) for c in listed]
+    else:
+        places = [float((feature.categories or ()).index(c)) for c in listed]
+    return [*places, _missing_place(feature)] if split.missing_left == split.listed_left else places

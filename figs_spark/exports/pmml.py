@@ -13,7 +13,7 @@ from figs_spark.exports.dialects import shortened
 from figs_spark.exports.instrument import HIGH, LOW, Group, Instrument
 from figs_spark.exports.texts import Language, Text
 from figs_spark.treesum import Feature, Node, Split, TreeSum
-from figs_spark.treesum.nodes import Category, add_in_runs
+from figs_spark.treesum.nodes import LOGIT, Category, add_in_runs
 
 MOST_LEAVES = 20_000
 LARGEST = 1.7976931348623157e308
@@ -111,6 +111,11 @@ class _Outputs:
         code = _apply("max", _constant(0.0), _apply("min", _constant(1.0), value.code))
         return self.let(Text(code, LANGUAGE), "figs_clipped")
 
+    def logistic(self, value: Text) -> Text:
+        power = _apply("exp", _apply("-", _constant(0.0), value.code))
+        code = _apply("/", _constant(1.0), _apply("+", _constant(1.0), power))
+        return self.let(Text(code, LANGUAGE), "figs_risk")
+
     def choose(self, condition: Text, yes: Text, no: Text) -> Text:
         return Text(_apply("if", condition.code, yes.code, no.code), LANGUAGE)
 
@@ -141,7 +146,7 @@ def _result_fields(model: Instrument, outputs: _Outputs, scores: Sequence[Text])
     if not model.classes:
         outputs.let(scores[0], "prediction", final=True)
         return
-    probabilities = model.outcome.probabilities(scores, outputs)
+    probabilities = model.whole.probabilities(scores, outputs)
     if model.classes == 2:
         outputs.let(probabilities[1], "probability", final=True)
         named = probabilities
@@ -173,7 +178,8 @@ def score_names(model: Instrument) -> list[str]:
 def _top(model: Instrument) -> list[str]:
     """The whole model: its scores, and a last field list that says what they stand for."""
     outputs = _Outputs()
-    if model.outputs == 1:
+    by_member = model.kind == "mean" and model.outcome.link == LOGIT
+    if model.outputs == 1 and not by_member:
         name = score_names(model)[0]
         outputs.names.append(name)
         _result_fields(model, outputs, [_reference(name)])
@@ -193,7 +199,8 @@ def _top(model: Instrument) -> list[str]:
 
 
 def _mean_of_shares(model: Instrument, segments: list[list[str]], outputs: _Outputs) -> list[Text]:
-    """Of many classes: each member's scores are segments, their shares and mean output fields."""
+    """Of many classes or log odds: each member's scores are segments, what they stand for and its
+    mean are output fields."""
     members = []
     for which, one in enumerate(model.sums):
         names = [f"figs_{which + 1}_{c}" for c in range(model.outputs)]

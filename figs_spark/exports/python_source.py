@@ -10,7 +10,7 @@ from figs_spark.exports.instrument import HIGH, LOW, Instrument, rule_texts
 from figs_spark.exports.texts import Language, Text
 from figs_spark.treesum import Feature, Node, Split
 from figs_spark.treesum.cases import cases, takes_listed
-from figs_spark.treesum.nodes import add_in_runs
+from figs_spark.treesum.nodes import LOGIT, add_in_runs
 from figs_spark.treesum.text import describe, describe_each
 
 MOST_PRINTED = 200  # leaves; a larger model is not printed in the docstring
@@ -40,6 +40,9 @@ class _Body:
     def clipped(self, value: Text) -> Text:
         return self.let(Text(f"min(1.0, max(0.0, {value.code}))", LANGUAGE), "clipped")
 
+    def logistic(self, value: Text) -> Text:
+        return self.let(Text(f"1.0 / (1.0 + math.exp(-{value.code}))", LANGUAGE), "risk")
+
     def choose(self, condition: Text, yes: Text, no: Text) -> Text:
         return Text(f"({yes.code} if {condition.code} else {no.code})", LANGUAGE)
 
@@ -60,7 +63,7 @@ def to_python(model: Instrument, proof: str = "not verified") -> str:
     """Source with `predict(patient)`; `proof` says whether and how it was verified."""
     parts = [
         _docstring(model, proof),
-        _HEAD,
+        _HEAD.format("import math\n" if model.outcome.link == LOGIT else ""),
         _constants(model, proof),
         _predict(model),
         *_score_functions(model),
@@ -103,7 +106,7 @@ def _printed(model: Instrument) -> str:
 
 _HEAD = """from __future__ import annotations
 
-from collections.abc import Mapping
+{}from collections.abc import Mapping
 from typing import Any"""
 
 
@@ -130,7 +133,7 @@ def _predict(model: Instrument) -> str:
     scores = [Text(f"score[{c}]", LANGUAGE, is_name=True) for c in range(model.outputs)]
     shown = f"{_shown('score', model.outputs)}"
     if model.classes:
-        named = model.outcome.probabilities(scores, body)
+        named = model.whole.probabilities(scores, body)
         if model.classes > 2:
             named = [body.let(p, f"p{k}") for k, p in enumerate(named)]
         limits = (model.threshold, model.thresholds)

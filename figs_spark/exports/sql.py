@@ -75,6 +75,11 @@ class Sheet:
             clip = self.text(f"CASE {cases} ELSE {v.code} END", v)
         return self.let(clip, "figs_clipped")
 
+    def logistic(self, value: Text) -> Text:
+        one = self.dialect.number(1.0)
+        risk = self.text(f"({one} / ({one} + EXP(-({value.code}))))", value)
+        return self.let(risk, "figs_risk")
+
     def choose(self, condition: Text, yes: Text, no: Text) -> Text:
         sql = f"CASE WHEN {condition.code} THEN {yes.code} ELSE {no.code} END"
         return self.text(sql, condition, yes, no)
@@ -197,11 +202,11 @@ class _Writer:
         return {"risk_group": self.sheet.text(sql, prediction)}
 
     def contributions(self) -> dict[str, Text]:
-        found: dict[str, Text] = {}
+        named: dict[str, Text] = {}
         for k in range(self._most_trees):
             parts = [self._tree(k, c) for c in range(self.model.outputs)]
-            found |= self._named(f"contribution_{k + 1}", parts)
-        return found
+            named |= self._named(f"contribution_{k + 1}", parts)
+        return named
 
     def rules(self) -> dict[str, Text]:
         texts = [rule_texts(one) for one in self.model.sums]
@@ -212,8 +217,8 @@ class _Writer:
             place = {id(leaf): i for i, leaf in enumerate(tree.leaves())}
             return self._tree_sql(tree, lambda leaf: literals[place[id(leaf)]], newline)
 
-        found = {k + 1: self._of_tree(k, rule) for k in range(self._most_trees)}
-        return {f"rule_{k}": self.sheet.let(text, f"figs_rule_{k}") for k, text in found.items()}
+        trees = {k + 1: self._of_tree(k, rule) for k in range(self._most_trees)}
+        return {f"rule_{k}": self.sheet.let(text, f"figs_rule_{k}") for k, text in trees.items()}
 
     # What they are made of
 
@@ -224,8 +229,8 @@ class _Writer:
 
     def probabilities(self) -> list[Text]:
         if self._probabilities is None:
-            found = self.model.outcome.probabilities(self.scores(), self.sheet)
-            self._probabilities = [self.sheet.let(p, "figs_probability") for p in found]
+            risks = self.model.whole.probabilities(self.scores(), self.sheet)
+            self._probabilities = [self.sheet.let(p, "figs_probability") for p in risks]
         return self._probabilities
 
     def _raw_scores(self) -> list[Text]:

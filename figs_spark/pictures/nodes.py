@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from figs_spark.pictures.colours import EDGE, INK, LINE, PALE_INK, PAPER, colour
+from figs_spark.pictures.colours import TRACK as BEHIND
 from figs_spark.pictures.layout import Box, Placed
 from figs_spark.pictures.lettering import LEADING, paragraph, pretty, shortened, text_width, wrapped
 from figs_spark.pictures.shapes import Compound, Rect, Shape, Text
@@ -61,7 +62,7 @@ def values_box(reading: Reading) -> tuple[float, float]:
     """Width and height of the averages."""
     texts = [reading.absolute(v) for v in reading.model.constant]
     if len(texts) == 1:
-        return max(text_width(texts[0], 16, bold=True), text_width("the average", SMALL)), 40.0
+        return max(text_width(texts[0], 16, bold=True), text_width(reading.start, SMALL)), 40.0
     wide = max(text_width(text, 11, bold=True) for text in texts)
     return _name_width(reading) + 8 + wide, len(texts) * ROW + 18
 
@@ -77,8 +78,8 @@ def values_shapes(reading: Reading, middle: float, centre: float) -> Iterator[Sh
             y = top + ROW * k + 12
             yield Text(middle - width / 2, y, shortened(name, 11, NAME), 11, PALE_INK)
             yield Text(middle + width / 2, y, text, 11, INK, True, "end")
-    yield Text(middle, top + height - 6, "the average" + "s" * (len(texts) > 1), SMALL, PALE_INK,
-               anchor="middle")  # fmt: skip
+    start = reading.start + "s" * (len(texts) > 1)
+    yield Text(middle, top + height - 6, start, SMALL, PALE_INK, anchor="middle")
 
 
 def _box(reading: Reading, tree: int, node: Node, rows: Callable[[Node], str]) -> Box:
@@ -147,7 +148,7 @@ def _table(placed: Placed, leaf: Answered, texts: Sequence[str]) -> Iterator[Sha
 
 def _bar(reading: Reading, value: float, middle: float, y: float) -> Iterator[Shape]:
     """A bar to the right if the value raises the prediction, to the left if it lowers it."""
-    yield Rect(middle - TRACK / 2, y, TRACK, BAR, fill="#edf0f3", radius=2)
+    yield Rect(middle - TRACK / 2, y, TRACK, BAR, fill=BEHIND, radius=2)
     share = min(1.0, abs(value) / reading.largest)
     length = max(1.5, share * TRACK / 2)
     yield Rect(middle - 0.5, y - 2, 1, BAR + 4, fill=LINE)

@@ -129,10 +129,12 @@ def _heading(reading: Reading, title: str, width: float) -> tuple[list[Shape], f
     model = reading.model
     several = "s" if model.outputs > 1 else ""
     how = (
-        f"Start at the average{several}. In each tree, answer the questions from the top down to a "
-        f"leaf and add its value{several}. The sum is {reading.labels.outcome}."
+        f"Start at {reading.start}{several}. In each tree, answer the questions from the top down "
+        f"to a leaf and add its value{several}. The sum is {reading.labels.outcome}."
     )
     titles, lines = wrapped(title, 18 * BOLD, width), wrapped(how, 12, width)
+    for remark in (*(f"{remark}." for remark in model.remarks), *reading.labels.remarks):
+        lines += wrapped(remark, 12, width)
     top = MARGIN - 2 + len(titles) * 18 * LEADING
     shapes = paragraph(MARGIN, MARGIN - 4, titles, 18, bold=True)
     shapes += paragraph(MARGIN, top, lines, 12, PALE_INK)
@@ -153,8 +155,10 @@ def _legend(
         x += text_width(text, 11) + 30
     own = any(tree.own_rows is not None for tree in reading.model.trees)
     notes = ["n: training rows of the group" if own else "n: training rows"]
-    if reading.labels.percent:
+    if reading.in_percent:
         notes.insert(0, "pp: percentage points")
+    if reading.in_log_odds:
+        notes.insert(0, "values: log odds")
     if reading.model.splits:
         notes.insert(0, "full bar: " + reading.change(reading.largest).removeprefix("+"))
         notes += ["print(model) counts the average in tree 1"] if is_printed else []

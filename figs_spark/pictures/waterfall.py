@@ -95,7 +95,7 @@ def draw_explanation(explanation: Explanation) -> Drawing:
     panels, width = _panels(explanation, steps)
     title = labels.subject
     if len(labels.outputs) == 1:
-        title += f": {explanation.reading.absolute(explanation.prediction[0])}"
+        title += f": {explanation.reading.predicted(explanation.prediction[0])}"
     titles = wrapped(title, 18 * BOLD, width - 2 * MARGIN)
     y = MARGIN + len(titles) * 18 * LEADING
     shapes: list[Shape] = [*paragraph(MARGIN, MARGIN - 4, titles, 18, bold=True)]
@@ -119,7 +119,7 @@ def _steps(explanation: Explanation) -> Iterator[Step]:
     reading, total = explanation.reading, explanation.baseline
     zero = (0.0,) * len(total)
     texts = tuple(map(reading.absolute, total))
-    yield Step("Start", (("the average", ""),), zero, total, texts, False)
+    yield Step("Start", ((reading.start, ""),), zero, total, texts, False)
     for k, (met, values) in enumerate(zip(explanation.conditions, explanation.contributions)):
         reached = tuple(a + b for a, b in zip(total, values))
         shown = tuple(map(_shown, met)) or (("always", ""),)
@@ -129,9 +129,9 @@ def _steps(explanation: Explanation) -> Iterator[Step]:
     yield Step("Sum", (), zero, score, tuple(map(reading.absolute, score)), False)
     if explanation.is_adjusted:
         prediction = explanation.prediction
-        how = "clipped to [0%, 100%]" + (" and normalised" if len(prediction) > 1 else "")
-        texts = tuple(map(reading.absolute, prediction))
-        yield Step("Prediction", ((how, ""),), zero, prediction, texts, False)
+        texts = tuple(map(reading.predicted, prediction))
+        ends = score if reading.in_log_odds else prediction  # a risk has no place among log odds
+        yield Step("Prediction", ((reading.rule, ""),), zero, ends, texts, False)
 
 
 def _shown(met: Met) -> tuple[str, str]:

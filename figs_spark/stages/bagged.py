@@ -24,7 +24,6 @@ from figs_spark.engine.weights import BootstrapWeights
 from figs_spark.exports.instrument import Family
 from figs_spark.pictures.importances import SHOWN, draw_importances
 from figs_spark.pictures.shapes import Drawing
-from figs_spark.pictures.svg import to_html
 from figs_spark.pictures.trees import draw_model
 from figs_spark.stages.base.checks import Checked, check
 from figs_spark.stages.base.estimator import Growing, progress_bar
@@ -42,6 +41,7 @@ from figs_spark.treesum import Feature, TreeSum
 from figs_spark.treesum.adjustments import Adjustment
 from figs_spark.treesum.contents import read_members
 from figs_spark.treesum.nodes import only_named
+from figs_spark.treesum.prediction import Outcome
 from figs_spark.treesum.serialization import to_dict
 from figs_spark.treesum.strict_json import Entry, plain
 from figs_spark.treesum.text import rules
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from typing_extensions import Self
 
+AUTO_RIDGE = 3.0
 _WITHOUT = (params.LEAF_COL, params.CONTRIBUTIONS_COL, params.VALIDATION_COL)
 _CHANGED = (
     replace(params.MAX_SPLITS, default=10, text="splits of each member; None: no limit"),
@@ -58,6 +59,11 @@ _CHANGED = (
         params.SUBSET,
         default="auto",
         text=params.SUBSET.text + "; 'auto': 'onethird' for regression, 'sqrt' for classification",
+    ),
+    replace(
+        params.REG_PARAM,
+        text="ridge (in units of row weights) that is added to the weight of a leaf, in the gain "
+        f"of a split and in its values; 0: none; 'auto': {AUTO_RIDGE:g}",
     ),
     replace(params.SEED, text="seed of bootstrap samples and feature subsets"),
 )
@@ -81,6 +87,7 @@ class BaggedModel(FittedModel):
     @property
     def featureImportances(self) -> DenseVector:
         """The share of each feature in the gain of a member, as a mean over the members."""
+        self._check_fitted()
         return Vectors.dense(np.mean([m.importances() for m in self.members], axis=0).tolist())
 
     def truncate(self, k: int) -> Self:
@@ -109,7 +116,7 @@ class BaggedModel(FittedModel):
         dataset = self._with_derived(dataset)
         hashable_field(dataset, name, "idCol")
         dataset, features = self._with_features(dataset, f"{self.uid}_features")
-        ensemble = Ensemble.of(self.members, self._target)
+        ensemble = Ensemble.of(self.members, self._sum_outcome)
         predict = table_udf(
             partial(ensemble.predict_held, sampling(self, Target(self._classes))), self.numFeatures
         )
@@ -132,6 +139,7 @@ class BaggedModel(FittedModel):
         """One row per leaf: member (from 1), tree, leaf, path as text, value, rows, weight."""
         import pandas as pd
 
+        self._check_fitted()
         parts = [rules(member, self._output_names()) for member in self.members]
         for number, part in enumerate(parts, start=1):
             part.insert(0, "member", number)
@@ -156,11 +164,11 @@ class BaggedModel(FittedModel):
         shares = self.featureImportances.toArray().tolist()
         return draw_importances(self._subject(), notes, self.featureNames, shares)
 
-    def _repr_html_(self) -> str:
-        """In a notebook: the importance of the features, and the first member as an example."""
+    def _pictures(self) -> Sequence[Drawing]:
+        """The importance of the features, and the first member as an example."""
         heading = f"Member 1 of {self.numMembers}"
         member = draw_model(self.members[0], self._labels(), heading=heading)
-        return to_html(self._drawing(member.width), member)
+        return [self._drawing(member.width), member]
 
     # Scoring
 
@@ -175,13 +183,18 @@ class BaggedModel(FittedModel):
     def _family(self) -> Family:
         return Family("mean", self.members)
 
+    @property
+    def _target(self) -> Outcome:
+        """The score of the ensemble is a mean of what its members expect."""
+        return self._sum_outcome.of_mean
+
     def _score_array(self, features: Sequence[Column]) -> Column:
-        ensemble = Ensemble.of(self.members, self._target)
+        ensemble = Ensemble.of(self.members, self._sum_outcome)
         score = table_udf(ensemble.predict, self.numFeatures)
         return score(as_numbers(self._features, features))
 
     def _raw_scores(self, values: Any) -> np.ndarray:
-        expected = [self._target.expected_table(m.predict(values)) for m in self.members]
+        expected = [self._sum_outcome.expected_table(m.predict(values)) for m in self.members]
         mean: np.ndarray = np.mean(expected, axis=0)
         return mean
 
@@ -198,7 +211,7 @@ class BaggedModel(FittedModel):
         self.members = read_members(contents, source)
         score = Entry(contents, source).inner("oobScore")
         self.oobScore = None if score.value is None else score.number("nan", "inf", "-inf")
-        self._set_classes(contents, self.members[0].outputs, source)
+        self._set_classes(contents, self.members[0], source)
 
 
 class BaggedFIGSRegressionModel(RegressionOutputs, BaggedModel):
@@ -223,6 +236,11 @@ class BaggedEstimator(Growing):
     """Grows all members together over one packed data set."""
 
     _model_class: type[BaggedModel]
+    _joint = False
+
+    def _ridge(self) -> float:
+        value = self.getOrDefault("regParam")
+        return AUTO_RIDGE if value == "auto" else float(value)
 
     def _fit(self, dataset: DataFrame) -> BaggedModel:
         get = self.getOrDefault
@@ -290,7 +308,7 @@ class BaggedFIGSClassifier(ThresholdParams, BaggedEstimator):
 
     __module__ = "figs_spark"
 
-    declared = (*CLASSIFICATION, params.OOB_SCORE)
+    declared = (*CLASSIFICATION, params.CALIBRATE, params.OOB_SCORE)
     _classification = True
     _model_class = BaggedFIGSClassificationModel
     _auto_subset = "sqrt"

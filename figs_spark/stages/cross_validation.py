@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_FOLDS = 250
+ALLOWED_ERRORS = 0.5  # standard errors that the recommended size may lose
 
 
 @dataclass(frozen=True)
@@ -35,13 +36,27 @@ class SizePath:
     rows * log(trainingLoss) + log(rows) * (1 + the freedom of each split): a split chooses a value
     and a threshold, which is 2; or, if it is a set of categories, a value and the side of each
     category that its leaf has, but for one.
-    `model` is the model of all rows, at its largest size: `path.model.truncate(path.best)`.
+    `model` is the model of all rows, at its largest size: `path.model.truncate(path.recommended)`.
+    `foldLosses` has the loss of every size in each fold.
     """
 
     __module__ = "figs_spark"
 
     table: pd.DataFrame
     model: Any
+    foldLosses: pd.DataFrame
+
+    @property
+    def recommended(self) -> int:
+        """The smallest size that loses little: at most half a standard error more than the best.
+
+        The differences are paired, fold by fold, so that what makes a fold hard for all sizes does
+        not count.
+        """
+        excess = self.foldLosses.sub(self.foldLosses[self.best], axis=0)
+        within = excess.mean() <= ALLOWED_ERRORS * excess.sem()
+        within[self.best] = True
+        return int(within.idxmax())
 
     @property
     def best(self) -> int:
@@ -61,7 +76,7 @@ class SizePath:
         return int(self.table["bic"].idxmin())
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the loss by the number of splits, with both choices; returns the matplotlib axes."""
+        """Draw the loss by the number of splits, with the choices; returns the matplotlib axes."""
         if ax is None:
             ax = pyplot().figure(figsize=(6, 4), layout="constrained").add_subplot()
         table = self.table
@@ -76,6 +91,7 @@ class SizePath:
         ax.plot(table.index, table["trainingLoss"], ":", color="grey", label="on training rows")
         for size, label, colour in (
             (self.best, f"best: {self.best}", "tab:green"),
+            (self.recommended, f"recommended: {self.recommended}", "tab:blue"),
             (self.smallest, f"within one standard error: {self.smallest}", "tab:orange"),
         ):
             ax.axvline(size, linestyle="--", color=colour, label=label)
@@ -108,18 +124,24 @@ def fold_column(dataset: DataFrame, folds: int, name: str | None, seed: int) -> 
     return F.pmod(F.xxhash64(fold), F.lit(folds)).cast("int")
 
 
+def fold_losses(held_out: list[np.ndarray], sizes: int) -> pd.DataFrame:
+    """A row per fold, a column per size; a fold that stopped early keeps the loss of its last."""
+    import pandas as pd
+
+    padded = [np.append(loss, np.repeat(loss[-1], sizes))[:sizes] for loss in held_out]
+    return pd.DataFrame(padded).rename_axis(index="fold", columns="splits")
+
+
 def size_table(
-    held_out: list[np.ndarray], training: tuple[float, ...], rows: int, freedoms: Sequence[int]
+    by_fold: pd.DataFrame, training: tuple[float, ...], rows: int, freedoms: Sequence[int]
 ) -> pd.DataFrame:
-    """The table of a SizePath; a fold that stopped early keeps the loss of its last size.
+    """The table of a SizePath.
 
     `freedoms` says of each split in how many ways it could be chosen, 1 for a threshold.
     """
     import pandas as pd
 
-    sizes = len(training)
-    padded = [np.append(loss, np.repeat(loss[-1], sizes))[:sizes] for loss in held_out]
-    losses = np.array(padded)
+    sizes, losses = len(training), by_fold.to_numpy()
     fitted = np.maximum(np.array(training), np.finfo(float).tiny)
     chosen = 1 + np.concatenate([[0], np.cumsum(np.array(freedoms, dtype=float) + 1)])[:sizes]
     return pd.DataFrame(

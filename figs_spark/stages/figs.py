@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,14 +22,15 @@ from figs_spark.pictures.waterfall import DrawnExplanation
 from figs_spark.stages.base.checks import Checked, check
 from figs_spark.stages.base.estimator import NestedSizes, progress_bar
 from figs_spark.stages.base.inputs import as_numbers
-from figs_spark.stages.base.model import MOST_NATIVE_OUTPUTS, FittedModel
+from figs_spark.stages.base.model import MOST_NATIVE_OUTPUTS
 from figs_spark.stages.base.outputs import (
     ClassificationOutputs,
     RegressionOutputs,
     ThresholdParams,
 )
-from figs_spark.stages.cross_validation import SizePath, fold_column, size_table
-from figs_spark.stages.params.catalogue import FIGS_CLASSIFICATION, FIGS_REGRESSION
+from figs_spark.stages.calibration import Calibrating
+from figs_spark.stages.cross_validation import SizePath, fold_column, fold_losses, size_table
+from figs_spark.stages.params.catalogue import CALIBRATE, FIGS_CLASSIFICATION, FIGS_REGRESSION
 from figs_spark.stages.params.declared import with_signature
 from figs_spark.treesum import Feature, Node, TreeSum
 from figs_spark.treesum.adjustments import Adjustment
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 NOT_FITTED = TreeSum((), (Node((0.0,), 0, 0.0),), (0.0,), (0.0,))
 
 
-class FIGSModel(FittedModel):
+class FIGSModel(Calibrating):
     """A fitted sum of trees."""
 
     def __init__(self, **params: Any) -> None:
@@ -105,6 +106,7 @@ class FIGSModel(FittedModel):
 
     def rules(self) -> pd.DataFrame:
         """One row per leaf: tree, leaf, path as text, value, rows, weight."""
+        self._check_fitted()
         return rules(self.treeSum, self._output_names())
 
     def truncate(self, k: int) -> Self:
@@ -115,6 +117,12 @@ class FIGSModel(FittedModel):
         changed = self.copy()
         (changed.treeSum,) = only_named([change(self.treeSum)])
         return changed
+
+    def _sums_by_group(self) -> Mapping[Any, TreeSum]:
+        return {0: self.treeSum}
+
+    def _take_sums(self, sums: Mapping[Any, TreeSum]) -> None:
+        (self.treeSum,), self._validation_losses = sums.values(), None
 
     def _text(self, small_cell: int | None = None) -> str:
         title, outcome, names = type(self).__name__, self._outcome(), self._output_names()
@@ -182,7 +190,7 @@ class FIGSModel(FittedModel):
 
     def _set_contents(self, contents: dict[str, Any], source: str) -> None:
         self.treeSum = read_sum(contents, source)
-        self._set_classes(contents, self.treeSum.outputs, source)
+        self._set_classes(contents, self.treeSum, source)
         losses = Entry(contents, source).inner("validationLosses")
         self._validation_losses = None if losses.value is None else losses.numbers("inf", "nan")
         if len(self._validation_losses or self.treeSum.losses) < len(self.treeSum.losses):
@@ -218,9 +226,10 @@ class FIGSEstimator(NestedSizes):
                 f"Fold {empty[0]} of {numFolds} has no rows. Use fewer folds, or another foldCol."
             )
         full = trained.models[numFolds]
+        by_fold = fold_losses(held_out, len(full.losses))
         freedoms = (trained.freedoms or [])[numFolds]
-        table = size_table(held_out, full.losses, checked.table.rows, freedoms)
-        return SizePath(table, whole._model(checked, Trained([full])))
+        table = size_table(by_fold, full.losses, checked.table.rows, freedoms)
+        return SizePath(table, whole._model(checked, Trained([full])), by_fold)
 
     def _grow(self, dataset: DataFrame) -> tuple[Checked, Trained]:
         self._check_params()
@@ -285,6 +294,6 @@ class FIGSClassifier(ThresholdParams, FIGSEstimator):
 
     __module__ = "figs_spark"
 
-    declared = FIGS_CLASSIFICATION
+    declared = (*FIGS_CLASSIFICATION, CALIBRATE)
     _classification = True
     _model_class = FIGSClassificationModel

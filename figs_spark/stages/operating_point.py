@@ -11,6 +11,7 @@ from figs_spark.clinical.curves import EVERYONE, Curve, OperatingPoint
 from figs_spark.clinical.scored import Scored
 from figs_spark.stages.base.model import FittedModel
 from figs_spark.stages.params.values import number
+from figs_spark.treesum import TreeSum
 from figs_spark.treesum.small_cells import hidden
 from figs_spark.treesum.strict_json import Entry
 from figs_spark.treesum.text import number as rounded
@@ -65,11 +66,14 @@ class WithOperatingPoint(FittedModel):
 
     def truncate(self, k: Any) -> Self:
         """The model as it was after its first k splits, without the operating point."""
-        smaller = super().truncate(k)  # type: ignore[safe-super]
-        if smaller.operatingPoint is not None:
-            smaller.clear(smaller.getParam("threshold"))
-        smaller._operating_point = None
-        return smaller
+        smaller: Self = super().truncate(k)  # type: ignore[safe-super]
+        return smaller._without_operating_point()
+
+    def _without_operating_point(self) -> Self:
+        if self.operatingPoint is not None:
+            self.clear(self.getParam("threshold"))
+        self._operating_point = None
+        return self
 
     def _text(self, small_cell: int | None = None) -> str:
         sentence = self._operating_sentence(small_cell)
@@ -104,8 +108,8 @@ class WithOperatingPoint(FittedModel):
         point = self._operating_point
         return super()._class_contents() | {"operatingPoint": point and point.to_dict()}
 
-    def _set_classes(self, contents: dict[str, Any], outputs: int, source: str) -> None:
-        super()._set_classes(contents, outputs, source)
+    def _set_classes(self, contents: dict[str, Any], model: TreeSum, source: str) -> None:
+        super()._set_classes(contents, model, source)
         saved = contents.get("operatingPoint")
         if saved is not None and self._classes != 2:
             Entry(saved, source, "operatingPoint").refuse("null for more than two classes")

@@ -99,10 +99,10 @@ def exportable(model: Any) -> Any:
 
 
 def _flat(pipeline: PipelineModel) -> list[Any]:
-    found: list[Any] = []
+    stages: list[Any] = []
     for stage in pipeline.stages:
-        found += _flat(stage) if isinstance(stage, PipelineModel) else [stage]
-    return found
+        stages += _flat(stage) if isinstance(stage, PipelineModel) else [stage]
+    return stages
 
 
 def _made_by(stage: Any, made: Mapping[str, list[Source]]) -> dict[str, list[Source]]:

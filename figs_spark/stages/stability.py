@@ -42,12 +42,14 @@ class Stability:
     `table` has, by perturbation and group, the mean Jaccard similarity of the split features, its
     standard error and the number of repeats. `frequencies` has, by group and feature, the share of
     the repeats that split on the feature; "unperturbed" is 1 if the original model does.
+    `firstSplits` is the same of the first split alone.
     """
 
     __module__ = "figs_spark"
 
     table: pd.DataFrame
     frequencies: pd.DataFrame
+    firstSplits: pd.DataFrame
 
 
 def stability(
@@ -69,7 +71,7 @@ def stability(
     kinds = {f"{rate:.1%} of labels swapped": Perturbation(flip=rate) for rate in flip}
     if bootstrap:
         kinds[BOOTSTRAP] = Perturbation(bootstrap=True)
-    table, plan, sizes = _inputs(estimator, dataset)
+    table, plan, sizes = training_inputs(estimator, dataset)
     if flip and table.target.classes != 2:
         raise ValueError(
             f"Labels are swapped between two classes, and column "
@@ -86,8 +88,13 @@ def stability(
         group: [_split_features(model, size) for model in models[k :: len(sizes)]]
         for k, (group, size) in enumerate(sizes.items())
     }
+    first = {group: _first_features(models[k :: len(sizes)]) for k, group in enumerate(sizes)}
     names = list(kinds)
-    return Stability(_table(features, names, repeats), _frequencies(features, names, repeats))
+    return Stability(
+        _table(features, names, repeats),
+        _frequencies(features, names, repeats),
+        _frequencies(first, names, repeats),
+    )
 
 
 def _check(estimator: Any, flip: Sequence[float], repeats: int, bootstrap: bool) -> None:
@@ -102,7 +109,9 @@ def _check(estimator: Any, flip: Sequence[float], repeats: int, bootstrap: bool)
         raise ValueError("At least one repeat of at least one perturbation is needed.")
 
 
-def _inputs(estimator: Any, dataset: DataFrame) -> tuple[Table, Plan, dict[Any, int | None]]:
+def training_inputs(
+    estimator: Any, dataset: DataFrame
+) -> tuple[Table, Plan, dict[Any, int | None]]:
     """The table to train on, the plan, and the largest size of each model, by group."""
     if isinstance(estimator, FIGSEstimator):
         whole = estimator.copy()._set(validationIndicatorCol=None)
@@ -121,6 +130,11 @@ def _split_features(model: TreeSum, size: int | None) -> set[str]:
     """The names of the features that a model of this size splits on."""
     smaller = model if size is None else model.truncate(size)
     return {model.features[split.feature].name for split in smaller.splits}
+
+
+def _first_features(models: Sequence[TreeSum]) -> list[set[str]]:
+    """The feature of each model's first split; none in a model without splits."""
+    return [{m.features[s.feature].name for s in m.splits[:1]} for m in models]
 
 
 def _table(features: FeatureSets, kinds: list[str], repeats: int) -> pd.DataFrame:

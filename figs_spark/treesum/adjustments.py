@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from figs_spark.treesum.nodes import Node, TreeSum
+from figs_spark.treesum.nodes import Coefficients, Node, TreeSum, Value, arms
 
 Adjustment = Callable[[TreeSum], TreeSum]
-Value = tuple[float, ...]
 
 
 def revalued(
@@ -39,4 +38,28 @@ def revalued(
         return replace(node, left=changed(branches[1], new), right=changed(branches[2], new))
 
     trees = tuple(changed(tree, None) for tree in model.trees)
-    return replace(model, trees=trees, constant=constant, losses=tuple(losses))
+    return replace(model, trees=trees, constant=constant, losses=tuple(losses), path=None)
+
+
+def as_path(model: TreeSum) -> tuple[Coefficients, ...]:
+    """The coefficients of every size, see `nodes`; of a nested model those that give its values."""
+    if model.path is not None:
+        return model.path
+    return tuple(_coefficients(model.truncate(k)) for k in range(len(model.splits) + 1))
+
+
+def _coefficients(model: TreeSum) -> Coefficients:
+    found: dict[int, Value] = {}
+
+    def constant(node: Node) -> Value:
+        """The weighted mean of the leaves below a node; its splits take what is left."""
+        if not (branches := node.branches):
+            return node.value
+        split, *children = branches
+        left, right = map(constant, children)
+        up, down = arms(*(child.weight for child in children))
+        found[split.step] = tuple((a - b) / (up - down) for a, b in zip(left, right))
+        return tuple((b * up - a * down) / (up - down) for a, b in zip(left, right))
+
+    total = [sum(values) for values in zip(*map(constant, model.trees))]
+    return (tuple(total), *(found[step] for step in sorted(found)))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from figs_spark.treesum.nodes import TreeSum
+from figs_spark.treesum.nodes import LOGIT, TreeSum
 from figs_spark.treesum.prediction import Outcome
 from figs_spark.treesum.serialization import from_dict
 from figs_spark.treesum.strict_json import Entry
@@ -48,15 +48,17 @@ def read_groups(
 
 
 def read_classes(
-    contents: dict[str, Any], outputs: int, classification: bool, source: str
+    contents: dict[str, Any], model: TreeSum, classification: bool, source: str
 ) -> tuple[int, tuple[str, ...] | None]:
-    """The number of classes, 0 for a number as outcome, and their names."""
+    """The number of classes, 0 for a number as outcome, and their names; `model` is a sum."""
     entry = _required(contents, "classes", source)
     classes = entry.integer(0, MAX_CLASSES)
     if classes == 1 or (classes > 0) != classification:
         entry.refuse(f"a number from 2 to {MAX_CLASSES}" if classification else "0")
-    if Outcome(classes).outputs != outputs:
-        entry.damaged(f"there are {classes} classes, and a leaf has {outputs} value(s),")
+    if Outcome(classes).outputs != model.outputs:
+        entry.damaged(f"there are {classes} classes, and a leaf has {model.outputs} value(s),")
+    if model.link == LOGIT and classes != 2:
+        entry.damaged(f"the scores are log odds of two classes, and there are {classes} classes,")
     names = _required(contents, "classNames", source)
     if names.value is None:
         return classes, None
@@ -103,6 +105,9 @@ def _sums(entry: Entry) -> tuple[TreeSum, ...]:
     if not sums:
         entry.refuse("at least one sum of trees")
     for number, other in enumerate(sums[1:], start=1):
-        if other.features != sums[0].features or other.outputs != sums[0].outputs:
-            entry.items()[number].damaged("the features or outputs differ from those of the first")
+        alike = ("features", "outputs", "link")
+        if any(getattr(other, name) != getattr(sums[0], name) for name in alike):
+            entry.items()[number].damaged(
+                "the features, outputs or link differ from those of the first"
+            )
     return sums

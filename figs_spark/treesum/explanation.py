@@ -36,7 +36,8 @@ class Explanation:
 
     `baseline` is the average of the outcome, `contributions` is what each tree adds to it, `score`
     is the sum. `prediction` is the score, or the probabilities computed from it. All have one entry
-    per output: one for a number or two classes, else one per class.
+    per output: one for a number or two classes, else one per class. With the link "logit" all but
+    the prediction are log odds.
     An explanation prints as text; `pictures.waterfall` draws it.
     """
 
@@ -98,19 +99,19 @@ class Explanation:
 
     def __str__(self) -> str:
         reading = self.reading
-        rows = [("Start: the average", [reading.absolute(v) for v in self.baseline])]
+        rows = [(f"Start: {reading.start}", [reading.absolute(v) for v in self.baseline])]
         for k, (met, values) in enumerate(zip(self.conditions, self.contributions), start=1):
             rows.append((f"Tree {k}", [reading.change(v) for v in values]))
             rows += [(f"    {m.condition} [{m.value}]", []) for m in met]
         rows.append(("Sum", [reading.absolute(v) for v in self.score]))
         if self.is_adjusted:
-            rows.append(("Prediction", [reading.absolute(v) for v in self.prediction]))
+            rows.append(("Prediction", [reading.predicted(v) for v in self.prediction]))
         lines = [reading.labels.subject, "", *_lines(rows, reading.labels.outputs)]
         return visible("\n".join(lines).replace(MINUS, "-"))
 
     @property
     def is_adjusted(self) -> bool:
-        """Whether the prediction is not the score itself, but clipped or normalised."""
+        """Whether the prediction is not the score itself, but computed from it."""
         return not np.allclose(self.score, self.prediction, rtol=0, atol=1e-9)
 
 

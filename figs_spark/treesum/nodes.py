@@ -2,10 +2,17 @@
 
 A node keeps the value it had as a leaf, and a split keeps the greedy step that made it. So every
 model contains its smaller ones: `TreeSum.truncate(k)` undoes all but the first k splits.
+
+If the values were fitted together after each split, the model keeps a path of coefficients instead:
+
+    f = c + sum over splits of b * (sqrt(WR / WL) in the left child, -sqrt(WL / WR) in the right)
+
+with the weights WL and WR of the two children. `path[k]` has c and the b of the first k splits.
 """
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +26,10 @@ from figs_spark.treesum.times import TIMES, to_numbers
 
 Category = str | bool | float
 NUMBER, BOOLEAN, TEXT, CODE = "number", "boolean", "text", "code"  # what a feature holds
+IDENTITY, LOGIT = "identity", "logit"  # what a score is: the outcome itself, or its log odds
 Term = TypeVar("Term")
+Value = tuple[float, ...]  # one number per output
+Coefficients = tuple[Value, ...]  # the constant, then one of each split in the order of steps
 
 
 @dataclass(frozen=True)
@@ -148,6 +158,19 @@ class Node:
         branches = self.branches
         return 1 + max(branches[1].depth(), branches[2].depth()) if branches else 0
 
+    def valued(self, value: Value, coefficients: Coefficients) -> Node:
+        """With this value; every split below adds its coefficient to both of its children."""
+        node = replace(self, value=value)
+        if not (branches := self.branches):
+            return node
+        split, *children = branches
+        own, factors = coefficients[split.step + 1], arms(*(child.weight for child in children))
+        left, right = (
+            child.valued(tuple(v + factor * b for v, b in zip(value, own)), coefficients)
+            for child, factor in zip(children, factors)
+        )
+        return replace(node, left=left, right=right)
+
     def truncate(self, k: int) -> Node:
         branches = self.branches
         if branches is None or branches[0].step >= k:
@@ -155,11 +178,19 @@ class Node:
         return replace(self, left=branches[1].truncate(k), right=branches[2].truncate(k))
 
 
+def arms(left: float, right: float) -> tuple[float, float]:
+    """What a coefficient of 1 adds to children of these weights: its weighted mean is 0."""
+    return math.sqrt(right / left), -math.sqrt(left / right)
+
+
 @dataclass(frozen=True)
 class TreeSum:
     """f(x) = sum over trees of the value of the leaf that x falls in.
 
-    `losses[k]` is the weighted mean squared error on the training rows after k splits.
+    `losses[k]` is the weighted mean squared error on the training rows after k splits; with the
+    link "logit", by which f is log odds, it is that of the probabilities. `path` has the
+    coefficients of every size if values were fitted together. `remarks` say what was done to the
+    values after the growing.
     """
 
     __module__ = "figs_spark"
@@ -168,6 +199,9 @@ class TreeSum:
     trees: tuple[Node, ...]
     constant: tuple[float, ...]  # the weighted mean of the target: the model with no split
     losses: tuple[float, ...]
+    link: str = IDENTITY
+    path: tuple[Coefficients, ...] | None = None
+    remarks: tuple[str, ...] = ()
 
     @property
     def outputs(self) -> int:
@@ -199,7 +233,17 @@ class TreeSum:
         if not trees:
             root = self.trees[0]
             trees = [Node(self.constant, root.rows, root.weight, own_rows=root.own_rows)]
-        return replace(self, trees=tuple(trees), losses=self.losses[: k + 1])
+        smaller = replace(self, trees=tuple(trees), losses=self.losses[: k + 1])
+        if self.path is None or k >= len(self.path):
+            return smaller
+        return smaller.with_path(self.path[: k + 1])
+
+    def with_path(self, path: tuple[Coefficients, ...]) -> TreeSum:
+        """With the values that the last coefficients of a path give, and the path."""
+        first, *others = self.trees
+        none = (0.0,) * self.outputs
+        trees = [first.valued(path[-1][0], path[-1]), *(t.valued(none, path[-1]) for t in others)]
+        return replace(self, trees=tuple(trees), constant=path[0][0], path=path)
 
     def predict(self, values: Any) -> NDArray[np.float64]:
         """Raw scores, shape (rows, outputs).

@@ -2,7 +2,8 @@
 
 A number is predicted by the score itself. Of two classes the score, clipped to [0, 1], is the
 probability of class 1; of more there is one score per class, and the clipped scores are divided by
-their sum. Never a softmax: it would squeeze a risk of 1% to 27%.
+their sum. Never a softmax of such scores: it would squeeze a risk of 1% to 27%. With the link
+"logit" the score of two classes is log odds, and the probability is 1 / (1 + exp(-score)).
 
 The rule is written once, over an `Algebra`: the few operations that NumPy arrays, Spark Columns and
 the texts of an export do each in their own way. What they share, `+ - / >`, is Python's.
@@ -18,7 +19,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from figs_spark.treesum.nodes import IDENTITY, LOGIT
+
 THRESHOLD = 0.5
+MOST_LOG_ODDS = 500.0  # of any row, up or down: exp() of more is an error in some databases
 
 
 class Algebra(Protocol):
@@ -26,6 +30,9 @@ class Algebra(Protocol):
 
     def clipped(self, value: Any) -> Any:
         """The value, no less than 0 and no more than 1."""
+
+    def logistic(self, value: Any) -> Any:
+        """1 / (1 + exp(-value))."""
 
     def choose(self, condition: Any, yes: Any, no: Any) -> Any:
         """`yes` if the condition holds, else `no`."""
@@ -45,6 +52,9 @@ class NumPyAlgebra:
 
     def clipped(self, value: Any) -> Any:
         return np.clip(value, 0.0, 1.0)
+
+    def logistic(self, value: Any) -> Any:
+        return 1.0 / (1.0 + np.exp(-value))
 
     def choose(self, condition: Any, yes: Any, no: Any) -> Any:
         return np.where(condition, yes, no)
@@ -67,6 +77,12 @@ class Outcome:
     """What the scores of a model stand for: a number, or classes."""
 
     classes: int = 0  # 0: a number
+    link: str = IDENTITY  # or LOGIT, with two classes
+
+    @property
+    def of_mean(self) -> Outcome:
+        """What the mean of the values that several sums expect stands for: no log odds."""
+        return Outcome(self.classes)
 
     @property
     def outputs(self) -> int:
@@ -78,6 +94,8 @@ class Outcome:
         probability of class 1, or the probability of each of many classes."""
         if not self.classes:
             return list(scores)
+        if self.link == LOGIT:
+            return [algebra.logistic(score) for score in scores]
         clipped = [algebra.clipped(score) for score in scores]
         if self.classes == 2:
             return clipped

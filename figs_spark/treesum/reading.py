@@ -2,7 +2,8 @@
 
 The first tree of a FIGS model contains the average of the outcome. A picture shows the average
 separately, as the start. So the value of every leaf says how much it raises or lowers the
-prediction.
+prediction. With the link "logit" the start and the changes are log odds, and only the prediction is
+a risk.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
-from figs_spark.treesum.nodes import TreeSum
+from figs_spark.treesum.nodes import LOGIT, TreeSum
 from figs_spark.treesum.text import aligned
 
 MINUS = "\u2212"
@@ -24,9 +25,10 @@ class Labels:
 
     subject: str  # the heading: "Probability of death = 1"
     outcome: str  # ends the sentence "the sum is ..."
-    percent: bool = False  # whether scores are probabilities
+    percent: bool = False  # whether predictions are probabilities
     outputs: tuple[str, ...] = ("",)  # the names of the outputs
     small_cell: int | None = None  # counts of rows below it are hidden
+    remarks: tuple[str, ...] = ()  # what a reader must know: changes by hand, points
 
 
 @dataclass(frozen=True)
@@ -48,18 +50,44 @@ class Reading:
         return max((abs(v) for v in self._values if math.isfinite(v)), default=0.0) or 1.0
 
     def change(self, value: float) -> str:
-        """A change as text: +45.8 pp, or +1.25 if the prediction is not a probability."""
+        """A change as text: +45.8 pp, or +1.25 if the score is not a probability."""
         text = self._signed(value * self._factor)
-        return text.replace("-", MINUS) + (" pp" if self.labels.percent else "")
+        return text.replace("-", MINUS) + (" pp" if self.in_percent else "")
 
     def absolute(self, value: float) -> str:
-        """A value as text: 4.1%, or 12.50 if the prediction is not a probability."""
+        """A score as text: 4.1%, or 12.50 if it is not a probability."""
         text = self._plain(value * self._factor)
-        return text.replace("-", MINUS) + ("%" if self.labels.percent else "")
+        return text.replace("-", MINUS) + ("%" if self.in_percent else "")
+
+    def predicted(self, value: float) -> str:
+        """A prediction as text: a risk is in percent even if the scores are log odds."""
+        return f"{100 * value:.1f}%" if self.in_log_odds else self.absolute(value)
+
+    @property
+    def in_log_odds(self) -> bool:
+        """Whether the scores are log odds."""
+        return self.model.link == LOGIT
+
+    @property
+    def in_percent(self) -> bool:
+        """Whether the scores are probabilities."""
+        return self.labels.percent and not self.in_log_odds
+
+    @property
+    def start(self) -> str:
+        """What the trees start from, in words."""
+        return "the log odds of the average" if self.in_log_odds else "the average"
+
+    @property
+    def rule(self) -> str:
+        """What makes the prediction out of the sum, in words."""
+        if self.in_log_odds:
+            return "1 / (1 + exp(-sum))"
+        return "clipped to [0%, 100%]" + (" and normalised" if self.model.outputs > 1 else "")
 
     @property
     def _factor(self) -> float:
-        return 100.0 if self.labels.percent else 1.0
+        return 100.0 if self.in_percent else 1.0
 
     @cached_property
     def _values(self) -> list[float]:

@@ -13,16 +13,19 @@ from typing import Any
 
 from figs_spark.treesum.nodes import (
     BOOLEAN,
+    LOGIT,
     NUMBER,
     TEXT,
     Category,
+    Coefficients,
     Feature,
     Node,
     Split,
     TreeSum,
     kind_of,
 )
-from figs_spark.treesum.strict_json import Entry, digest, parse, plain
+from figs_spark.treesum.prediction import MOST_LOG_ODDS
+from figs_spark.treesum.strict_json import Entry, digest, parse, plain, shown
 from figs_spark.treesum.times import TIMES
 
 FORMAT = "figs_spark.treesum"
@@ -59,7 +62,7 @@ def is_version(saved: Any, version: int) -> bool:
 def check_version(version: Any, source: str) -> None:
     if not is_version(version, VERSION):
         raise ValueError(
-            f"{source} has format version {version!r}; this figs_spark reads the versions "
+            f"{source} has format version {shown(version)}; this figs_spark reads the versions "
             f"{WITHOUT_FINGERPRINT} and {VERSION}. Load it with the figs_spark release that wrote "
             f"it."
         )
@@ -75,19 +78,27 @@ def check_fingerprint(saved: Any, computed: str, source: str) -> None:
 
 def to_dict(model: TreeSum) -> dict[str, Any]:
     """The model as plain data, from which its fingerprint is computed."""
-    return {
+    data: dict[str, Any] = {
         "features": [_feature_to_dict(f) for f in model.features],
         "constant": [plain(v) for v in model.constant],
         "losses": [plain(v) for v in model.losses],
         "trees": [_node_to_dict(tree) for tree in model.trees],
     }
+    if model.link == LOGIT:
+        data["link"] = LOGIT
+    if model.path is not None:
+        data["path"] = [[[plain(v) for v in b] for b in size] for size in model.path]
+    if model.remarks:
+        data["remarks"] = list(model.remarks)
+    return data
 
 
 def from_dict(data: Any, source: str = "this text", path: str = "") -> TreeSum:
     """What `to_dict` gave; `path` is its place in the file. In version 1 it says its format."""
     entry = Entry(data, source, path)
     head = ("format", "version") if "format" in entry.object() else ()
-    fields = entry.fields((*head, "features", "constant", "losses", "trees"))
+    later = () if head else ("link", "path", "remarks")
+    fields = entry.fields((*head, "features", "constant", "losses", "trees"), later)
     if head and data["format"] != FORMAT:
         fields["format"].refuse(repr(FORMAT))
     if head and not is_version(data["version"], WITHOUT_FINGERPRINT):
@@ -99,7 +110,47 @@ def from_dict(data: Any, source: str = "this text", path: str = "") -> TreeSum:
         losses=fields["losses"].numbers("inf", low=0.0),
     )
     _check(model, fields)
+    return _with_later_entries(model, fields)
+
+
+def _with_later_entries(model: TreeSum, fields: dict[str, Entry]) -> TreeSum:
+    """What models have that are no plain FIGS: a link, a path of coefficients, remarks."""
+    if "remarks" in fields:
+        remarks = tuple(item.text() for item in fields["remarks"].items())
+        model = replace(model, remarks=remarks)
+    if "link" in fields:
+        if fields["link"].value != LOGIT:
+            fields["link"].refuse(repr(LOGIT))
+        model = replace(model, link=LOGIT)
+        _check_log_odds(model, fields["trees"])
+    if "path" in fields:
+        path = tuple(_coefficients(item, model, k) for k, item in _sizes(fields["path"], model))
+        weights = [n.weight for tree in model.trees for n in tree.walk()]
+        valued = model.with_path(path) if min(weights) > 0 else None
+        if valued is None or (valued.trees, valued.constant) != (model.trees, model.constant):
+            fields["path"].damaged("the coefficients give other values than those of the trees")
+        model = valued
     return model
+
+
+def _check_log_odds(model: TreeSum, entry: Entry) -> None:
+    largest = sum(max(abs(v) for n in tree.leaves() for v in n.value) for tree in model.trees)
+    if model.outputs > 1 or not largest <= MOST_LOG_ODDS:
+        entry.damaged(f"log odds are one value from -{MOST_LOG_ODDS:g} to {MOST_LOG_ODDS:g}, and")
+
+
+def _sizes(entry: Entry, model: TreeSum) -> list[tuple[int, Entry]]:
+    if len(entry.items()) != len(model.losses):
+        entry.damaged(f"there are not {len(model.losses)} sizes")
+    return list(enumerate(entry.items()))
+
+
+def _coefficients(entry: Entry, model: TreeSum, splits: int) -> Coefficients:
+    """The constant and one coefficient per split, of each output."""
+    found = tuple(item.numbers() for item in entry.items())
+    if [len(own) for own in found] != [model.outputs] * (splits + 1):
+        entry.damaged(f"there are not {splits + 1} coefficients of {model.outputs} output(s)")
+    return found
 
 
 # Features
@@ -283,9 +334,10 @@ def _check_split(features: tuple[Feature, ...], split: Split, entry: Entry) -> N
     feature = features[split.feature]
     if (split.threshold is None) != (feature.categories is not None):
         kind = "numeric" if feature.categories is None else "categorical"
-        entry.damaged(f"the feature {feature.name!r} is {kind}, and step {split.step} is not")
+        entry.damaged(f"the feature {shown(feature.name)} is {kind}, and step {split.step} is not")
     listed = set(split.categories or ())
     if unknown := listed - set(feature.categories or ()):
-        entry.damaged(f"a split on {feature.name!r} lists unknown categories {unknown}")
+        first = shown(min(unknown, key=str))
+        entry.damaged(f"a split on {shown(feature.name)} lists the unknown category {first}")
     if split.categories and type(split.categories[0]) is not type((feature.categories or ("",))[0]):
-        entry.damaged(f"a split on {feature.name!r} lists categories of another type")
+        entry.damaged(f"a split on {shown(feature.name)} lists categories of another type")

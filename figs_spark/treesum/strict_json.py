@@ -11,12 +11,16 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 SHOWN = 60  # characters of a wrong value in a message
 PATH_SHOWN = 120  # characters of a path in a message
+NESTING = 500  # brackets open at once; a tree has 250 levels at most
+_QUOTED = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_NO_BRACKET = re.compile(r"[^][{}]+")
 
 
 def canonical(data: Any) -> str:
@@ -47,14 +51,27 @@ def check_digest(saved: Any, data: Any, source: str) -> None:
 
 def parse(text: str, source: str) -> Any:
     """The value of a JSON text without NaN, Infinity or a key that stands twice."""
+    if _deepest(text) > NESTING:
+        raise ValueError(f"{source} is damaged: its entries are nested too deep.")
     try:
         return json.loads(
             text, object_pairs_hook=_object, parse_constant=_refuse, parse_float=_float
         )
-    except RecursionError as error:
-        raise ValueError(f"{source} is damaged: its entries are nested too deep.") from error
     except ValueError as error:
         raise ValueError(f"{source} is damaged: it is not JSON ({error}).") from error
+
+
+def _deepest(text: str) -> int:
+    """How many brackets are open at once, at most.
+
+    Counted before the text is parsed: Python's parser calls itself at each bracket, and where a
+    program has raised the limit of recursion it would end the process.
+    """
+    depth = deepest = 0
+    for bracket in _NO_BRACKET.sub("", _QUOTED.sub("", text)):
+        depth += 1 if bracket in "[{" else -1
+        deepest = max(deepest, depth)
+    return deepest
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -62,7 +79,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(data) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the entry {_shown(twice)} stands twice")
+        raise ValueError(f"the entry {shown(twice)} stands twice")
     return data
 
 
@@ -84,8 +101,8 @@ class Entry:
     path: str = ""
 
     def refuse(self, needed: str) -> NoReturn:
-        shown = _shown(self.value)
-        what = f"the entry '{self._place}' is {shown}" if self.path else f"it holds {shown}"
+        value = shown(self.value)
+        what = f"the entry '{self._place}' is {value}" if self.path else f"it holds {value}"
         raise ValueError(f"{self.source} is damaged: {what}, and {needed} is needed.")
 
     def damaged(self, problem: str) -> NoReturn:
@@ -103,7 +120,7 @@ class Entry:
         if lost := [name for name in required if name not in data]:
             self.damaged(f"the entry '{lost[0]}' is missing")
         if unknown := sorted(set(data) - set(required) - set(optional)):
-            self.damaged(f"the entry {_shown(unknown[0])} is unknown")
+            self.damaged(f"the entry {shown(unknown[0])} is unknown")
         return {name: self.inner(name) for name in data}
 
     def inner(self, name: str) -> Entry:
@@ -137,7 +154,7 @@ class Entry:
         """The values, if none of them stands twice."""
         if len(set(values)) < len(values):
             twice = next(value for value in values if values.count(value) > 1)
-            self.damaged(f"{_shown(twice)} stands twice")
+            self.damaged(f"{shown(twice)} stands twice")
         return tuple(values)
 
     def boolean(self) -> bool:
@@ -166,13 +183,14 @@ class Entry:
         return tuple(item.number(*special, low=low) for item in self.items())
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A value of a file in a message: short, whatever it is."""
     if not (value is None or isinstance(value, (str, bool, int, float))):
         return "an object" if isinstance(value, dict) else f"a {type(value).__name__}"
     if isinstance(value, int) and abs(value) > 2**64:
         return "a huge number"  # Python refuses to print one of more than 4300 digits
-    shown = repr(value)
-    return shown if len(shown) <= SHOWN else f"{shown[:SHOWN]}..."
+    text = repr(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
 def _is_finite(value: Any) -> bool:

@@ -67,7 +67,8 @@ def _instruction(models: Sequence[TreeSum], outcome: str) -> list[str]:
         lines.append("Values in parentheses belong to nodes that are split further: not added.")
     if any(tree.own_rows is not None for model in models for tree in model.trees):
         lines.append("Rows are the group's own; the weight has the share of other groups' rows.")
-    return lines
+    remarks = dict.fromkeys(remark for model in models for remark in model.remarks)
+    return [*lines, *(f"{remark}." for remark in remarks)]
 
 
 def _other_values(models: Sequence[TreeSum]) -> list[str]:

@@ -19,6 +19,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from figs_spark.app.cli import run
+from tests.support.nearly import about
 from tests.support.shipping import PYTHON, ROOT, environment, package
 from tests.support.standalone import Standalone, standalone
 
@@ -99,14 +100,6 @@ def trees(folder: Path) -> Any:
     """The saved trees: the structure, and numbers up to the order in which they were added."""
     (part,) = [p for p in (folder / "model/model").glob("part-*") if p.stat().st_size]
     return json.loads(part.read_text())["treeSum"]
-
-
-def about(data: Any) -> Any:
-    if isinstance(data, dict):
-        return {name: about(value) for name, value in data.items()}
-    if isinstance(data, list):
-        return [about(value) for value in data]
-    return pytest.approx(data, rel=1e-6, abs=1e-9) if isinstance(data, float) else data
 
 
 def test_scores_are_those_of_one_machine_and_need_no_python_on_the_workers(

@@ -1,4 +1,5 @@
-"""What runs in an environment with databricks-connect: `python client.py sc://host:port report`.
+"""What runs in an environment of its own: `python client.py sc://host:port report`. For classic
+Spark a master such as local[2] takes the place of the address.
 
 databricks-connect brings a pyspark of its own, so nothing of the tests is imported here: only
 figs_spark, as a user of Databricks would. The trees go into the report as JSON.
@@ -113,10 +114,16 @@ CHECKS: list[Callable[[DataFrame, dict[str, Any]], None]] = [
 ]
 
 
-def main(remote: str, report: str) -> None:
+def session(place: str) -> Any:
+    if not place.startswith("sc://"):
+        return pyspark.sql.SparkSession.builder.master(place).getOrCreate()
     from pyspark.sql.connect.session import SparkSession
 
-    spark = SparkSession.builder.remote(remote).getOrCreate()
+    return SparkSession.builder.remote(place).getOrCreate()
+
+
+def main(place: str, report: str) -> None:
+    spark = session(place)
     data = rows(spark)
     models = fits(data)
     for check in CHECKS:

@@ -1,7 +1,8 @@
 """figs_spark as a client of Databricks has it: by databricks-connect, in an environment of its own.
 
 `make databricks-test` makes the environments and names them in FIGS_SPARK_CLIENTS. Each talks to a
-Spark Connect server of open-source Spark on the loopback, and grows the trees of classic Spark.
+Spark Connect server of open-source Spark on the loopback, and grows the trees of classic Spark. An
+environment without databricks-connect has another PySpark, as pip resolved it, and runs it here.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,36 +19,54 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.databricks.client import CHECKS, fits, rows, trees
+from tests.databricks.clients import CLIENTS, WITH_CLIENTS
 from tests.support.connect_server import connect_server
+from tests.support.nearly import about
 
 ROOT = Path(__file__).parents[2]
-CLIENTS = os.environ.get("FIGS_SPARK_CLIENTS", "").split()
 SECONDS = 900
 NOT_FOR_CLIENTS = ("SPARK_HOME", "SPARK_REMOTE", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
 
-pytestmark = [
-    pytest.mark.databricks,
-    pytest.mark.skipif(not CLIENTS, reason="FIGS_SPARK_CLIENTS is not set: make databricks-test"),
-]
-
-
-@pytest.fixture(scope="module")
-def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with connect_server(tmp_path_factory.mktemp("server")) as address:
-        yield address
+pytestmark = WITH_CLIENTS
 
 
 @pytest.fixture(scope="module", params=CLIENTS, ids=lambda path: Path(path).name)
-def report(
-    request: pytest.FixtureRequest, remote: str, tmp_path_factory: pytest.TempPathFactory
-) -> Any:
+def client(request: pytest.FixtureRequest) -> str:
+    """The Python of a client."""
+    return f"{request.param}/bin/python"
+
+
+@pytest.fixture(scope="module")
+def remote(client: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server whose Python workers have the minor version of the client, as Spark demands; for
+    classic Spark the master."""
+    if not has_connect(client):
+        yield "local[2]"
+        return
+    workers = sys.executable if minor_version(client) == minor_version(sys.executable) else client
+    with connect_server(tmp_path_factory.mktemp("server"), workers) as address:
+        yield address
+
+
+def has_connect(python: str) -> bool:
+    show = "from importlib.metadata import version; version('databricks-connect')"
+    return subprocess.run([python, "-c", show], capture_output=True).returncode == 0
+
+
+def minor_version(python: str) -> str:
+    show = "import sys; print(*sys.version_info[:2])"
+    return subprocess.run([python, "-c", show], capture_output=True, text=True, check=True).stdout
+
+
+@pytest.fixture(scope="module")
+def report(client: str, remote: str, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What a client wrote, once all its checks held."""
     path = tmp_path_factory.mktemp("client") / "report.json"
     environment = {k: v for k, v in os.environ.items() if k not in NOT_FOR_CLIENTS}
     run = subprocess.run(
-        [f"{request.param}/bin/python", "tests/databricks/client.py", remote, str(path)],
+        [client, "tests/databricks/client.py", remote, str(path)],
         cwd=ROOT,
-        env=environment | {"PYTHONPATH": str(ROOT)},
+        env=environment | {"PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": client},
         capture_output=True,
         text=True,
         timeout=SECONDS,
@@ -62,12 +82,3 @@ def test_all_checks_held(report: Any) -> None:
 def test_the_trees_are_those_of_classic_spark(spark: SparkSession, report: Any) -> None:
     expected = {name: trees(model) for name, model in fits(rows(spark)).items()}
     assert report["trees"] == about(json.loads(json.dumps(expected)))
-
-
-def about(data: Any) -> Any:
-    """Sums over rows may differ in the last digits, by the order in which they were added."""
-    if isinstance(data, dict):
-        return {key: about(value) for key, value in data.items()}
-    if isinstance(data, list):
-        return [about(value) for value in data]
-    return pytest.approx(data, abs=1e-9) if isinstance(data, float) else data

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -15,5 +16,9 @@ def postgres() -> Iterator[Any]:
     folder = binaries()
     if folder is None:
         pytest.skip("PostgreSQL is not installed")
-    with server(folder) as parameters, psycopg.connect(parameters, autocommit=True) as connection:
-        yield connection
+    with ExitStack() as stack:
+        try:
+            parameters = stack.enter_context(server(folder))
+        except OSError as error:
+            pytest.skip(f"PostgreSQL does not start here: {error}")
+        yield stack.enter_context(psycopg.connect(parameters, autocommit=True))

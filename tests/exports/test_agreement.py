@@ -185,6 +185,14 @@ def test_onnxruntime(record_property: Record) -> None:
     said(record_property, "onnxruntime", 10 * len(done))
 
 
+def test_onnxruntime_with_a_missing_category_below_another_set() -> None:
+    """As NaN it went to the wrong side in one of these models."""
+    rows = patients(1030)
+    for model in models(1030, 10):
+        found = run_onnx(to_onnx(model), model, rows)
+        agree(model, Vectors(tuple(rows), tuple(model.evaluate(rows))), found)
+
+
 @pytest.mark.spark
 def test_jpmml(record_property: Record) -> None:
     done: list[int] = []

@@ -46,6 +46,7 @@ def vector_model(data: DataFrame) -> FIGSRegressionModel:
 
 @pytest.fixture(autouse=True)
 def _nothing_stays_cached(spark: SparkSession) -> Iterator[None]:
+    spark.catalog.clearCache()  # of other files
     yield
     assert spark._jsparkSession.sharedState().cacheManager().isEmpty()
 

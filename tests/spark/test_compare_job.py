@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs import compare
+from jobs import compare, sums
 
 
 @pytest.fixture(scope="module")
@@ -67,3 +67,41 @@ def test_a_folder_without_files_is_named(tmp_path: Path) -> None:
 def test_a_name_that_is_not_there_is_refused(folder: Path) -> None:
     with pytest.raises(SystemExit, match=r"--only: .* has no heart\.parquet"):
         compare.main(["--data", str(folder), "--only", "yes", "heart"])
+
+
+def test_ways_to_grow_are_compared_at_equal_sizes(
+    spark: SparkSession, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sums, "SIZES", (1, 3))
+    results = sums.compare_sums(spark, folder, ["yes", "number"], splits=1, rows=200)
+    own = results[results["way"] != sums.IMODELS]
+    assert own.groupby(["data", "way"]).size().to_dict() == {
+        **{("yes", way): 2 for way in sums.WAYS},
+        **{("number", way): 2 for way in sums.WAYS if way not in sums.CLASSES_ONLY},
+    }
+    assert results[results["data"] == "number"]["R2"].max() > 0.7
+    assert results[results["data"] == "yes"]["AUC"].min() > 0.7
+
+
+def test_differences_are_paired() -> None:
+    rows = [
+        ("a", 0, "FIGS", 3, np.nan, 0.7, 0.5, 0.2),
+        ("a", 0, "better", 3, np.nan, 0.8, 0.4, 0.4),
+        ("b", 0, "FIGS", 3, np.nan, 0.6, 0.5, 0.3),
+        ("b", 0, "better", 3, np.nan, 0.6, 0.5, 0.3),
+    ]
+    text = sums.sums_table(pd.DataFrame(rows, columns=sums.COLUMNS))
+    assert "| better |  | +0.050 ± 0.050 (1 of 2) | -0.050 ± 0.050 (1 of 2) |" in text
+
+
+def test_measures_are_those_of_scikit_learn() -> None:
+    from sklearn.metrics import log_loss, r2_score, roc_auc_score
+
+    random = np.random.default_rng(0)
+    y, p = (random.random(200) < 0.3).astype(float), random.random(200).round(2)
+    _, area, loss, spared = sums.measured(y, p, binary=True)
+    assert area == pytest.approx(roc_auc_score(y, p))
+    assert loss == pytest.approx(log_loss(y, np.clip(p, 0.001, 0.999)))
+    limit = max(t for t in p if (p[y == 1] >= t).mean() >= sums.SENSITIVITY)
+    assert spared == pytest.approx((p[y == 0] < limit).mean())
+    assert sums.measured(p, p / 2, binary=False)[0] == pytest.approx(r2_score(p, p / 2))

@@ -15,6 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.support.connect_checks import CHECKS, as_json, fit, training_data
+from tests.support.nearly import about
 
 pytestmark = [pytest.mark.connect, pytest.mark.slow]
 ROOT = Path(__file__).parents[2]
@@ -54,12 +55,3 @@ def test_it_holds_on_connect(report: Any, name: str) -> None:
 def test_the_trees_are_those_of_classic_spark(spark: SparkSession, report: Any) -> None:
     expected = as_json(fit(training_data(spark)))
     assert report["models"] == about(json.loads(json.dumps(expected)))
-
-
-def about(data: Any) -> Any:
-    """Sums over rows may differ in the last digits, by the order in which they were added."""
-    if isinstance(data, dict):
-        return {key: about(value) for key, value in data.items()}
-    if isinstance(data, list):
-        return [about(value) for value in data]
-    return pytest.approx(data, abs=1e-9) if isinstance(data, float) else data

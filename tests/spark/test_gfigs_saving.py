@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.errors import AnalysisException
 from pyspark.ml import Pipeline, PipelineModel
-from pyspark.ml.classification import GBTClassifier
+from pyspark.ml.classification import GBTClassifier, LogisticRegression
 from pyspark.ml.feature import VectorAssembler
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -86,6 +86,23 @@ def test_an_estimator_comes_back_with_its_membership_estimator(
     assert loaded.getClassWeight() == {1: 3.0}
     classifier().save(str(tmp_path / "default"))
     assert GFIGSClassifier.load(str(tmp_path / "default")).getMembershipEstimator() is None
+
+
+class Foreign(LogisticRegression):
+    """A classifier that whoever loads a model need not have."""
+
+
+def test_a_foreign_membership_estimator_is_named_before_anything_is_written(
+    data: DataFrame, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    estimator = classifier(membershipEstimator=Foreign(regParam=0.1), maxSplits=2)
+    model = estimator.fit(data)
+    assert "Foreign (membershipEstimator) is no class of pyspark.ml or figs_spark" in caplog.text
+    model.save(str(tmp_path / "model"))  # what was fitted is a class of pyspark.ml
+    refusal = "membershipEstimator is a tests.+Foreign, which cannot be saved: .+Use one of these"
+    with pytest.raises(ValueError, match=refusal):
+        estimator.save(str(tmp_path / "estimator"))
+    assert not (tmp_path / "estimator").exists()
 
 
 def test_in_a_pipeline_model(data: DataFrame, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,15 @@ ESTIMATORS = {
 def is_clean(text: str | bytes) -> bool:
     blob = text.encode() if isinstance(text, str) else text
     return FIRST.encode() not in blob and LAST.encode() not in blob
+
+
+def row_counts(part: Any) -> Iterator[int]:
+    """The number of rows of each node of a saved model."""
+    if isinstance(part, dict | list):
+        for inner in part.values() if isinstance(part, dict) else part:
+            yield from row_counts(inner)
+    if isinstance(part, dict) and "rows" in part:
+        yield part["rows"]
 
 
 def unclean_files(folder: Path) -> list[str]:
@@ -124,5 +134,9 @@ def test_jobs(
     assert is_clean(caplog.text)
     assert is_clean("".join(capfd.readouterr()))
     assert unclean_files(written) == []
+    for kind in ("figs", "gfigs"):
+        (saved,) = [p for p in (written / kind / "model/model").glob("part-*") if p.stat().st_size]
+        counts = list(row_counts(json.loads(saved.read_text())))
+        assert min(counts) >= 11 < len(counts)
     assert "groups that are hidden" in (output / "report.md").read_text()
     assert not (output / "roc.csv").exists()

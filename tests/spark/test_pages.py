@@ -18,9 +18,11 @@ pytestmark = [pytest.mark.usefixtures("compiled"), pytest.mark.slow]
 Open = Callable[[str], Reader]
 RUN_HERE = {
     "README.md",
+    "docs/better-sums.md",
     "docs/models.md",
     "docs/deployment.md",
     "docs/exports.md",
+    "docs/report.md",
     "docs/tutorials/data-scientist.md",
 }
 
@@ -58,6 +60,34 @@ def test_readme(open_page: Open) -> None:
     assert not page.rest
 
 
+def test_better_sums(open_page: Open) -> None:
+    page = open_page("docs/better-sums.md")
+    page.run("trauma_registry")
+    shrunken = page.run("setRegParam")["shrunken"]
+    assert shrunken.treeSum.path is not None
+    assert shrunken.numSplits == 6
+    assert shrunken.truncate(3).treeSum.splits == shrunken.treeSum.splits[:3]
+    model = page.run('setRefit("logistic")')["model"]
+    assert model.link == "logit"
+    assert "log odds" in page.printed
+    assert page.run('setLoss("logistic")')["grown"].link == "logit"
+    page.run("setParams(")
+    assert "vomiting_count" in page.printed
+    names = page.run("setClassWeight")
+    train, scores, rates = (names[name] for name in ("train", "scores", "rates"))
+    assert scores.treeSum.splits == rates.treeSum.splits
+    rate = train.agg({"intervention": "avg"}).first()[0]
+    means = [
+        model.transform(train).select("probability").toPandas()["probability"].str[1].mean()
+        for model in (scores, rates)
+    ]
+    assert means[1] == pytest.approx(rate, abs=1e-6)
+    assert means[0] > 2 * rate
+    names = page.run("rates.calibrate")
+    assert f"{names['test'].count():,} new rows" in page.printed
+    assert not page.rest
+
+
 def test_exports(open_page: Open, tmp_path: Path) -> None:
     page = open_page("docs/exports.md")
     page.run("trauma_registry")
@@ -72,6 +102,22 @@ def test_exports(open_page: Open, tmp_path: Path) -> None:
     assert "patient_id" in names["statement"]
     assert names["resource"]["resourceType"] == "RiskAssessment"
     page.run("exportable(pipeline)")
+    assert not page.rest
+
+
+def test_report(open_page: Open) -> None:
+    page = open_page("docs/report.md")
+    names = page.run("model.report(")
+    text = names["path"].read_text("utf-8")
+    assert "The trauma is penetrating" in text
+    assert "By age_group" in text
+    names = page.run("load_report(path)")
+    assert names["again"].treeSum.splits == names["model"].treeSum.splits
+    names = page.run("model.edit(")
+    assert names["model"].treeSum.splits[0].threshold != 12.0
+    assert names["edited"].treeSum.splits[0].threshold == 12.0
+    names = page.run("toPoints(")
+    assert names["table"]["total"].max() <= 20
     assert not page.rest
 
 

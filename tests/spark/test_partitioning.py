@@ -264,6 +264,7 @@ def test_the_bound_on_batches_comes_back_after_fits_at_the_same_time(spark: Spar
     one.__exit__(None, None, None)
     other.__exit__(None, None, None)
     assert spark.conf.get(BATCH_ROWS) == before
+    assert BATCH_ROWS not in {row.key for row in spark.sql("set").collect()}
 
 
 def test_nothing_is_left_behind_where_packing_fails(

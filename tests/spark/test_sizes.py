@@ -42,6 +42,8 @@ def test_the_losses_are_those_of_fits_fold_by_fold(data: DataFrame, mode: str) -
     assert str(path.model) == str(whole)
     assert path.table["trainingLoss"].to_numpy() == pytest.approx(whole.treeSum.losses)
     assert 0 <= path.smallest <= path.best <= 4
+    assert path.recommended <= path.best
+    assert path.foldLosses.mean().tolist() == pytest.approx(path.table["loss"].tolist())
 
 
 def test_equal_values_of_the_fold_column_stay_together(data: DataFrame) -> None:

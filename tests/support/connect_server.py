@@ -14,11 +14,15 @@ from pathlib import Path
 
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 SECONDS = 180
+ROOT = Path(__file__).parents[2]
 
 
 @contextmanager
-def connect_server(folder: Path) -> Iterator[str]:
-    """The address of a server that runs inside the block; its log is in the folder."""
+def connect_server(folder: Path, workers: str = sys.executable) -> Iterator[str]:
+    """The address of a server that runs inside the block; its log is in the folder.
+
+    `workers` is the Python that its workers run; they import figs_spark from this checkout.
+    """
     port = _free_port()
     command = [
         str(Path(sys.executable).parent / "spark-submit"),
@@ -35,7 +39,7 @@ def connect_server(folder: Path) -> Iterator[str]:
             cwd=folder,
             stdout=file,
             stderr=file,
-            env=_environment(),
+            env=_environment(workers),
             start_new_session=True,
         )
     try:
@@ -47,9 +51,10 @@ def connect_server(folder: Path) -> Iterator[str]:
         process.wait()
 
 
-def _environment() -> dict[str, str]:
+def _environment(workers: str) -> dict[str, str]:
     kept = {k: v for k, v in os.environ.items() if not k.startswith("PYSPARK_GATEWAY")}
-    return kept | {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    own = {"PYSPARK_PYTHON": workers, "PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1"}
+    return kept | own
 
 
 def _free_port() -> int:

@@ -11,7 +11,8 @@ from figs_spark.exports.instrument import Family, Instrument, Kind
 from figs_spark.exports.sql import Sheet, output_texts
 from figs_spark.exports.statements import expression
 from figs_spark.exports.vectors import Vectors
-from figs_spark.treesum import Node, TreeSum
+from figs_spark.treesum import Feature, Node, Split, TreeSum
+from figs_spark.treesum.nodes import LOGIT
 from figs_spark.treesum.prediction import Outcome
 from tests.support.treesums import random_rows, random_tree_sum
 
@@ -31,12 +32,21 @@ def instrument(
         title="FIGSModel",
         subject="Probability of died = 1" if classes else "Prediction of days",
         family=family,
-        outcome=Outcome(classes),
+        outcome=Outcome(classes, sums[0].link),
         columns=tuple(sums[0].feature_names),
         fingerprint=FINGERPRINT,
         version="0.0.0",
         **fields,
     )
+
+
+def stump(name: str, category: str) -> Any:
+    """A model that tells this category from all others, in a column of this name."""
+    yes, no = Node((0.75,), 1, 1.0), Node((0.25,), 1, 1.0)
+    split = Split(0, 0, 1.0, missing_left=False, categories=(category,))
+    root = Node((0.0,), 2, 2.0, split, yes, no)
+    one = TreeSum((Feature(name, (category, "other")),), (root,), (0.5,), (0.0,) * 2)
+    return instrument(one, classes=2)
 
 
 def random_instrument(
@@ -52,6 +62,8 @@ def random_instrument(
     outputs = classes if classes > 2 else 1
     count = 1 if kind == "sum" else 3
     sums = [random_tree_sum(random, random.randrange(splits + 1), outputs) for _ in range(count)]
+    if classes == 2 and random.random() < 0.4:
+        sums = [log_odds(one) for one in sums]
     fields: dict[str, Any] = {}
     if classes and random.random() < 0.3:
         fields["thresholds"] = tuple(random.choice([0.1, 0.5, 0.9]) for _ in range(classes))
@@ -60,6 +72,18 @@ def random_instrument(
     return instrument(
         *(without(one, **changes) for one in sums), kind=kind, classes=classes, **fields
     )
+
+
+def log_odds(one: TreeSum) -> TreeSum:
+    """The sum with values that are log odds."""
+
+    def node(tree: Node) -> Node:
+        tree = replace(tree, value=tuple(max(-4.0, min(4.0, 3 * v)) for v in tree.value))
+        if not (branches := tree.branches):
+            return tree
+        return replace(tree, left=node(branches[1]), right=node(branches[2]))
+
+    return replace(one, trees=tuple(map(node, one.trees)), constant=(-1.5,), link=LOGIT)
 
 
 def without(one: TreeSum, nul: str = "bell", **names: str) -> TreeSum:

@@ -26,7 +26,9 @@ LONGEST = (
     "parity/test_imodels.py",
 )
 # They read one registry and one trained model, which are made once in a process.
-JOBS = {f"tests/spark/test_{job}_job.py" for job in ("train", "score", "evaluate")}
+JOBS = {f"tests/spark/test_{job}_job.py" for job in ("train", "score", "evaluate")} | {
+    "tests/spark/test_report.py"
+}
 
 
 def rank(item: pytest.Item) -> int:

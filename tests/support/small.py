@@ -15,6 +15,7 @@ from figs_spark.engine.blocks import Block
 from figs_spark.engine.grower import Growth, GrowthRules, grow
 from figs_spark.engine.histograms import Layout
 from figs_spark.engine.table import Target
+from figs_spark.engine.training import growing
 from figs_spark.engine.weights import OwnWeights
 from figs_spark.treesum import Feature, TreeSum
 from tests.support.oracle import Step
@@ -69,7 +70,7 @@ class Data:
 
     def growth(self, member: int = 0, **rules: Any) -> Growth:
         layout = self.backend.layout
-        return Growth(self.bins, layout, GrowthRules(**rules), self.target.centres, member)
+        return growing(self.bins, layout, GrowthRules(**rules), self.target.centres, member)
 
     def fit(self, **rules: Any) -> TreeSum:
         return grow([self.growth(**rules)], self.backend)[0]

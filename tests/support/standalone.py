@@ -51,6 +51,18 @@ class Standalone:
                 start_new_session=True,
             )
 
+    def start_worker(self, name: str) -> None:
+        size = ["--cores", "1", "--memory", "1g", "--webui-port", "0", "--host", LOOPBACK]
+        place = ["--work-dir", str(self.folder / name)]
+        self.start(name, "worker.Worker", *size, *place, self.url)
+
+    def revive(self) -> None:
+        """Start the workers again that were killed."""
+        lost = [name for name, process in self.processes.items() if process.poll() is not None]
+        for name in lost:
+            self.start_worker(name)
+        self.await_workers(len(self.processes) - 1)
+
     def kill(self, name: str) -> None:
         """End a process and what it started, as a power cut would."""
         process = self.processes[name]
@@ -85,9 +97,7 @@ def standalone(folder: Path, workers: int = 2) -> Iterator[Standalone]:
         ports = ["--port", str(cluster.port), "--webui-port", str(cluster.web_port)]
         cluster.start("master", "master.Master", "--host", LOOPBACK, *ports)
         for k in range(workers):
-            size = ["--cores", "1", "--memory", "1g", "--webui-port", "0", "--host", LOOPBACK]
-            place = ["--work-dir", str(folder / f"work{k}")]
-            cluster.start(f"worker{k}", "worker.Worker", *size, *place, cluster.url)
+            cluster.start_worker(f"worker{k}")
         cluster.await_workers(workers)
         yield cluster
     finally:

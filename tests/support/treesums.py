@@ -62,6 +62,19 @@ def random_tree_sum(random: Random, splits: int = 6, outputs: int = 1) -> TreeSu
     return random_path(random, splits, outputs)[-1]
 
 
+def mild_tree_sum(random: Random, splits: int = 8) -> TreeSum:
+    """Random trees whose values are all of similar size."""
+
+    def changed(node: Node) -> Node:
+        node = replace(node, value=(random.gauss(0, 1),))
+        if not (branches := node.branches):
+            return node
+        return replace(node, left=changed(branches[1]), right=changed(branches[2]))
+
+    one = random_tree_sum(random, splits)
+    return replace(one, trees=tuple(map(changed, one.trees)))
+
+
 def random_split(random: Random, feature: int, step: int = 0) -> Split:
     categories = FEATURES[feature].categories
     split = Split(feature, step, random.random(), missing_left=random.random() < 0.5)

@@ -41,7 +41,7 @@ def test_incremental_histograms_equal_those_from_scratch(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(candidates, "OVERLAP_BYTES", overlaps * 8 * data.backend.layout.size)
-        growth = data.growth(**limits)
+        growth = data.growth(joint=False, **limits)
     while not growth.done:
         growth.absorb(data.backend.accumulate([(0, growth.request())])[0])
         ledger = growth.candidates
@@ -57,7 +57,7 @@ def test_incremental_histograms_equal_those_from_scratch(
 def test_little_room_for_histograms_gives_the_same_model(
     data: Data, limits: dict[str, Any], features: int | None
 ) -> None:
-    rules = {**limits, "max_splits": 8, "features_per_step": features}
+    rules = {**limits, "max_splits": 8, "features_per_step": features, "joint": False}
     expected = data.fit(**rules)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(candidates, "HISTOGRAM_BYTES", 0)

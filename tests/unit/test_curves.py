@@ -14,26 +14,10 @@ from scipy.stats import binomtest
 from sklearn import metrics
 
 from figs_spark.clinical.curves import EVERYONE, Curve, OperatingPoint, RowsByScore, wilson
+from tests.support.scores import levels_of as by_score
 
 SCORES = (0.0, 0.1, 0.1 + 0.2, 0.3, 0.5, math.nextafter(0.5, 1), 0.99, 1.0)
 EXACT: Any = {"rtol": 1e-12, "atol": 1e-12}
-
-
-def by_score(labels: Any, scores: Any, weights: Any = None) -> RowsByScore:
-    y, s = np.asarray(labels, float), np.asarray(scores, float)
-    w = np.ones(len(y)) if weights is None else np.asarray(weights, float)
-    columns = {
-        "low": s,
-        "high": s,
-        "positives": w * y,
-        "negatives": w * (1 - y),
-        "positive_squares": w * w * y,
-        "negative_squares": w * w * (1 - y),
-        "rows": np.ones(len(y)),
-        "scores": w * s,
-        "errors": w * (s - y) ** 2,
-    }
-    return RowsByScore.of(s, columns)
 
 
 @st.composite
@@ -203,3 +187,7 @@ def test_entries_of_equal_rank_are_added() -> None:
     )
     assert (found.low.tolist(), found.high.tolist()) == ([5.0, 1.0], [5.0, 3.0])
     assert found.rows.tolist() == [5.0, 4.0]
+
+
+def test_an_interval_of_hardly_any_row_is_unknown() -> None:
+    assert np.isnan(wilson(0.5, 5e-324)).all()

@@ -11,7 +11,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -33,9 +33,10 @@ from figs_spark.stages.base.persistence import (
 from figs_spark.stages.gfigs.membership import Membership
 from figs_spark.stages.gfigs.membership_columns import CODE, NUMBER, TEXT, MembershipColumn
 from figs_spark.treesum import TreeSum
+from figs_spark.treesum.adjustments import as_path
 from figs_spark.treesum.serialization import from_json, to_dict, to_json
 from figs_spark.treesum.strict_json import parse
-from tests.support.instruments import score_sql
+from tests.support.instruments import log_odds, score_sql
 from tests.support.mutations import mutated
 from tests.support.treesums import FEATURES, random_rows, random_tree_sum
 
@@ -128,6 +129,9 @@ def documents() -> list[Document]:
         found.append(Document(to_json(model), lambda t: from_json(t, SOURCE), True))
         first = json.dumps(head | to_dict(model))
         found.append(Document(first, lambda t: from_json(t, SOURCE), False))
+    fitted = log_odds(random_tree_sum(random, 6))  # values fitted together, and a remark
+    fitted = replace(fitted.with_path(as_path(fitted)), remarks=("fitted",))
+    found.append(Document(to_json(fitted), lambda t: from_json(t, SOURCE), True))
     for kind in ("FIGS", "BaggedFIGS", "GFIGS"):
         for classes in (0, 2, 3):
             made = stage(kind, classes, random)
@@ -177,7 +181,7 @@ def used(model: Any) -> None:
         return
     outputs(model)
     if isinstance(model, TreeSum):
-        assert all(score_sql(model, k) for k in range(model.outputs))
+        written_as_sql(model)
         return
     assert str(model)
     assert model.toSVG().startswith("<svg")
@@ -188,6 +192,17 @@ def used(model: Any) -> None:
             assert len(single.summary)
             assert str(single.explain(ROWS[0]))
             used(single.treeSum)
+
+
+def written_as_sql(model: TreeSum) -> None:
+    """Every output as SQL; only a name or a category that SQL cannot hold may be refused."""
+    texts = [feature.name for feature in model.features]
+    texts += [c for split in model.splits for c in split.categories or () if type(c) is str]
+    if any("\0" in text for text in texts):
+        _, refusal = attempt(lambda _: [score_sql(model, k) for k in range(model.outputs)], "")
+        assert refusal is None or "cannot be written in the dialect 'spark'" in refusal
+    else:
+        assert all(score_sql(model, k) for k in range(model.outputs))
 
 
 def same(one: list[Any], other: list[Any]) -> bool:

@@ -1,7 +1,9 @@
-"""The asset bundle: what it asks for exists. That a workspace takes it is not tested here."""
+"""The asset bundle: what it asks for exists, and its resources have the types that Databricks gives
+them. That a workspace takes it is not tested here."""
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +11,8 @@ from typing import Any
 
 import pytest
 import yaml
+from databricks.bundles.core import Resources
+from databricks.bundles.jobs import Job
 
 from figs_spark.app import cli, databricks
 from figs_spark.app.options import read_settings
@@ -35,6 +39,41 @@ def filled(text: str) -> str:
 def test_every_variable_is_declared_and_used() -> None:
     used = {name for text in texts(BUNDLE) for name in re.findall(r"\$\{var\.(\w+)\}", text)}
     assert used == set(BUNDLE["variables"])
+
+
+def test_the_resources_have_the_types_of_databricks() -> None:
+    assert set(BUNDLE["resources"]) == {"jobs"}
+    resources = Resources()
+    for name, job in BUNDLE["resources"]["jobs"].items():
+        resources.add_job(name, Job.from_dict(job))
+        assert _without_empty(Job.from_dict(job).as_dict()) == job
+    assert not resources.diagnostics.has_error()
+
+
+@pytest.mark.parametrize(
+    ("place", "wrong", "message"),
+    [
+        (["tasks", 0, "python_wheel_task", "entry_pont"], "x", "Unexpected field 'entry_pont'"),
+        (["max_concurrent_runs"], "many", "many"),
+        (["job_clusters", 0, "new_cluster", "data_security_mode"], "OPEN", "OPEN"),
+    ],
+)
+def test_what_databricks_does_not_know_is_refused(
+    place: list[Any], wrong: Any, message: str
+) -> None:
+    job = copy.deepcopy(BUNDLE["resources"]["jobs"]["train"])
+    part = job
+    for step in place[:-1]:
+        part = part[step]
+    part[place[-1]] = wrong
+    with pytest.raises((ValueError, TypeError), match=message):
+        Job.from_dict(job)
+
+
+def _without_empty(part: Any) -> Any:
+    if isinstance(part, dict):
+        return {k: _without_empty(v) for k, v in part.items() if v not in (None, [], {})}
+    return [_without_empty(inner) for inner in part] if isinstance(part, list) else part
 
 
 def test_the_entry_point_is_that_of_the_package() -> None:

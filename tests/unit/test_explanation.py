@@ -191,7 +191,8 @@ def test_models_show_themselves() -> None:
     waterfall = model.explain(PATIENT).plot()
     assert {"Tree 1", "+46.0 pp", "78.0%"} <= {t.get_text() for t in waterfall.texts}
     mpl.pyplot.close("all")
-    assert "Prediction of label" in FIGSRegressionModel().toSVG()
+    with pytest.raises(ValueError, match="is not fitted"):
+        FIGSRegressionModel().toSVG()
 
 
 def test_an_ensemble_shows_its_features_and_a_member() -> None:

@@ -18,8 +18,7 @@ from figs_spark.exports.python_source import to_python
 from figs_spark.exports.statements import expression, function, select
 from figs_spark.exports.targets import Sql, with_header
 from figs_spark.exports.vectors import make_vectors
-from figs_spark.treesum import Feature, Node, Split, TreeSum
-from tests.support.instruments import instrument
+from tests.support.instruments import instrument, stump
 
 HOSTILE = {
     "single quote": "it's",
@@ -52,15 +51,6 @@ HOSTILE = {
     "long": "x" * 10_000,
     "half a pair": "\ud83d",
 }
-
-
-def stump(name: str, category: str) -> Any:
-    """A model that tells this category from all others, in a column of this name."""
-    yes, no = Node((0.75,), 1, 1.0), Node((0.25,), 1, 1.0)
-    split = Split(0, 0, 1.0, missing_left=False, categories=(category,))
-    root = Node((0.0,), 2, 2.0, split, yes, no)
-    one = TreeSum((Feature(name, (category, "other")),), (root,), (0.5,), (0.0,) * 2)
-    return instrument(one, classes=2)
 
 
 def models(text: str) -> list[Any]:

@@ -15,10 +15,11 @@ from typing import Any
 import pytest
 
 from figs_spark.exports import engines, targets
+from figs_spark.exports.dialects import DIALECTS
 from figs_spark.exports.files import write_files
 from figs_spark.exports.proof import ExportDiffers
 from figs_spark.exports.targets import Sql, export
-from tests.support.instruments import FINGERPRINT, KINDS, random_instrument
+from tests.support.instruments import FINGERPRINT, KINDS, random_instrument, stump
 
 MODEL = random_instrument(Random(1), kind="sum", classes=2)
 LOCAL: list[tuple[str, Any]] = [("model.py", {}), ("model.onnx", {})]
@@ -213,10 +214,28 @@ def test_sql_that_would_be_too_long_is_refused_at_once() -> None:
 
 
 def test_text_that_oracle_and_tsql_take_for_equal() -> None:
-    from tests.unit.test_export_names import stump
-
     with pytest.raises(ValueError, match="empty text among its categories, which oracle takes"):
         Sql.asked(stump("site", ""), "oracle").text(stump("site", ""))
     model = stump("site", "other ")
     with pytest.raises(ValueError, match="differ by spaces at the end only, which tsql takes"):
         Sql.asked(model, "tsql").text(model)
+
+
+def test_without_java_a_pmml_file_says_that_nothing_ran_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("jpmml_evaluator")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "nowhere"))
+    engines._java.cache_clear()
+    written = export(MODEL, tmp_path / "model.pmml")
+    assert written.proof == "not verified: no Java is here; set JAVA_HOME"
+    assert written.proof in (tmp_path / "model.pmml").read_text()
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_every_dialect_is_written_with_its_proof(dialect: str, tmp_path: Path) -> None:
+    model = stump("site", "Bern")
+    written = export(model, tmp_path / "model.sql", sql=Sql.asked(model, dialect, table="visits"))
+    known = "not verified: nothing here runs" if dialect == "oracle" else "verified in "
+    assert written.proof.startswith(known)
+    assert f"-- {written.proof[0].upper()}{written.proof[1:]}" in text_of(tmp_path / "model.sql")

@@ -58,6 +58,7 @@ def limits() -> st.SearchStrategy[dict[str, Any]]:
             "min_rows": st.integers(1, 6),
             "min_weight_fraction": st.sampled_from([0.05, 0.1, 0.25, 0.5]),
             "min_impurity_decrease": st.sampled_from([0.001, 0.02, 0.1]),
+            "ridge": st.sampled_from([0.5, 3.0]),
         },
     )
 
@@ -78,7 +79,12 @@ def targets(data: Data) -> np.ndarray:
 @settings(max_examples=200, deadline=None)
 def test_the_grower_equals_the_oracle(data: Data, limits: dict[str, Any]) -> None:
     expected = figs(data.X, targets(data), data.weight, **limits)
-    assert_same_steps(steps(data.fit(**limits)), expected)
+    model = data.fit(**limits, joint=False)
+    assert_same_steps(steps(model), expected)
+    scores, y = model.predict(data.X), targets(data)
+    w = np.ones(len(y)) if data.weight is None else data.weight
+    loss = (w @ (y - scores) ** 2).sum() / w.sum()
+    np.testing.assert_allclose(model.losses[-1], loss, rtol=1e-6, atol=1e-9)
 
 
 def nodes(model: TreeSum) -> list[Node]:

@@ -15,7 +15,7 @@ from figs_spark.app.config import Key, Settings, keys_of
 from figs_spark.app.errors import WRONG_USAGE, JobError
 from figs_spark.app.options import read_settings
 from figs_spark.app.reader_options import reader_options, warn_of_unknown
-from figs_spark.app.train import Train, check
+from figs_spark.app.train import Train, check, with_large_leaves
 
 CONF = Path(__file__).parents[2] / "conf"
 
@@ -248,3 +248,16 @@ def test_a_refusal_before_spark_has_a_message_and_a_code(
 ) -> None:
     assert main(["score", "--input", "a"]) == WRONG_USAGE
     assert capsys.readouterr().err.startswith("figs-spark score: model: a model is needed")
+
+
+def test_strict_privacy_asks_for_leaves_that_do_not_point_to_persons() -> None:
+    rows = "--model.minInstancesPerNode"
+    assert with_large_leaves(read(rows, "3")).job.model == {"minInstancesPerNode": 3}
+    strict = with_large_leaves(read("--privacy", "strict", "--model.maxSplits", "4"))
+    assert strict.job.model == {"minInstancesPerNode": 11, "maxSplits": 4}
+    assert with_large_leaves(read("--privacy", "strict", rows, "20")).job.model == {
+        "minInstancesPerNode": 20
+    }
+    message = refusal(check, read("--privacy", "strict", rows, "10"))
+    assert "minInstancesPerNode" in message
+    assert "needs at least 11 rows in a leaf, got 10" in message

@@ -148,12 +148,12 @@ def test_sums_survive_being_flat() -> None:
     sums = Sums.zeros(request)
     for array in sums.arrays():
         array += random.normal(size=array.shape)
-    again = Sums.zeros(request)
-    again.fill(sums.flat())
-    for mine, theirs in zip(again.arrays(), sums.arrays(), strict=True):
-        np.testing.assert_array_equal(mine, theirs)
-    again.add(sums)
-    np.testing.assert_array_equal(again.flat(), 2 * sums.flat())
+    flat = np.concatenate([array.ravel() for array in sums.arrays()])
+    both = Sums.over([request, request], np.concatenate([flat, 2 * flat]))
+    for factor, again in enumerate(both, start=1):
+        for mine, theirs in zip(again.arrays(), sums.arrays(), strict=True):
+            np.testing.assert_array_equal(mine, factor * theirs)
+            assert np.shares_memory(mine, again.full.base)
 
 
 def test_without_numba_the_plain_kernel_runs_with_one_warning(

@@ -3,6 +3,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import sys
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from figs_spark.treesum import Feature, Node, Split, TreeSum
 from figs_spark.treesum.fingerprint import canonical, fingerprint
 from figs_spark.treesum.serialization import from_dict, from_json, to_dict, to_json
+from figs_spark.treesum.strict_json import parse
 from tests.support.treesums import chain, random_tree_sum
 
 numbers = st.floats(allow_nan=False)
@@ -133,7 +135,7 @@ Damage = Callable[[dict[str, Any]], Any]
         (lambda d: root_of(d)["split"].update(step=2), "a split comes before the one above it"),
         (
             lambda d: root_of(d)["left"]["split"].update(categories=["Z"]),
-            "'site' lists unknown categories {'Z'}",
+            "'site' lists the unknown category 'Z'",
         ),
         (lambda d: root_of(d)["left"]["split"].update(categories=["A", "A"]), "'A' stands twice"),
         (lambda d: root_of(d)["left"]["split"].update(step=0), "steps of the 2 splits are not 0"),
@@ -210,9 +212,20 @@ DEEP = 100_000
         '{"format": "figs_spark.treesum", "version": 1, "trees": ' + "[" * DEEP + "]" * DEEP + "}",
     ],
 )
-def test_deep_nesting_is_named(text: str) -> None:
-    with pytest.raises(ValueError, match=r"^my/file is damaged: its entries are nested too deep"):
-        from_json(text, "my/file")
+@pytest.mark.parametrize("limit", [1_000, 200_000])
+def test_deep_nesting_is_named(text: str, limit: int) -> None:
+    """Also in a program that lets Python recurse so deep that the process would end."""
+    usual = sys.getrecursionlimit()
+    sys.setrecursionlimit(limit)
+    try:
+        with pytest.raises(ValueError, match=r"^my/file is damaged: its entries are nested"):
+            from_json(text, "my/file")
+    finally:
+        sys.setrecursionlimit(usual)
+
+
+def test_brackets_in_texts_are_no_nesting() -> None:
+    assert parse('["' + "[" * DEEP + '\\"["]', "my/file") == ["[" * DEEP + '"[']
 
 
 @pytest.mark.parametrize("depth", [251, 5_000, DEEP])

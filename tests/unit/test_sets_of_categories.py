@@ -12,7 +12,7 @@ from figs_spark.engine.grower import grow
 from figs_spark.engine.kernels import split as kernel
 from figs_spark.engine.kernels.records import CutLimits
 from figs_spark.engine.splits import FREE_GAIN, Cuts, _rank
-from figs_spark.stages.cross_validation import size_table
+from figs_spark.stages.cross_validation import fold_losses, size_table
 from figs_spark.treesum import Feature, Node, Split, TreeSum
 from figs_spark.treesum.serialization import from_json, to_json
 from figs_spark.treesum.text import rules
@@ -96,7 +96,7 @@ def test_the_size_by_bic_counts_the_freedom_of_sets(data: Data) -> None:
     growth = data.growth(max_splits=2)
     grow([growth], data.backend)
     assert growth.freedoms[0] == 99  # 100 categories
-    table = size_table([np.ones(2), np.ones(2)], (0.4, 0.3), ROWS, [99])
+    table = size_table(fold_losses([np.ones(2)] * 2, 2), (0.4, 0.3), ROWS, [99])
     expected = [ROWS * math.log(loss) + math.log(ROWS) * k for loss, k in ((0.4, 1), (0.3, 101))]
     assert table["bic"].tolist() == pytest.approx(expected)
 

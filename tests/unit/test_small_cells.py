@@ -116,3 +116,15 @@ def test_tables_name_no_small_group_and_tell_no_small_count() -> None:
     bins = safe["calibration"]
     assert bins["rows"].tolist() == ["<11", "hidden", 200, 250]
     assert [math.isnan(v) for v in bins["observed"]] == [True, True, True, False]
+
+
+def test_hidden_groups_are_not_few_rows_together() -> None:
+    """All rows less those that are shown would tell how many they are."""
+    sizes = {"A": 4, "B": 5, "C": 40, "D": 400}
+    lines: list[dict[str, Any]] = [{"by": "all", "group": "all", "rows": 449, "positives": 120.0}]
+    lines += [
+        {"by": "site", "group": name, "rows": rows, "positives": rows / 2 if rows > 20 else 0.0}
+        for name, rows in sizes.items()
+    ]
+    summary = safe_tables({"summary": pd.DataFrame(lines)}, 11)["summary"]
+    assert summary["group"].tolist() == ["all", "D", "3 groups that are hidden"]

@@ -26,7 +26,7 @@ def accumulate(packed, trees, slots, layout, sums):
     codes, grown, total = packed.codes, slots.grown, len(trees.roots)
     rows = np.zeros(CHUNK, dtype=np.int64)
     leaves = np.zeros((total + 1, CHUNK), dtype=np.int32)
-    shares = np.zeros((CHUNK, packed.target.shape[1]))
+    shares = np.zeros((CHUNK, packed.target.shape[1] + layout.curved))
     counts = np.zeros(len(trees.first), dtype=np.int32)
     order, ends, seen = np.arange(CHUNK), np.arange(CHUNK), np.arange(CHUNK)
     every = np.arange(CHUNK)
@@ -41,7 +41,10 @@ def accumulate(packed, trees, slots, layout, sums):
         for k in range(total):
             if k != grown:
                 _walk(codes, rows, taken, trees, k, leaves[k])
-        _residuals(packed, rows, taken, leaves, trees, shares, sums.squares)
+        if layout.curved:
+            _gradients(packed, rows, taken, leaves, trees, layout.start, shares, sums.squares)
+        else:
+            _residuals(packed, rows, taken, leaves, trees, shares, sums.squares)
         if slots.root >= 0:
             _add_full(packed, rows, every[:taken], shares, layout, sums.full, np.uint64(slots.root))
         for k in range(total):
@@ -113,6 +116,23 @@ def _residuals(packed, rows, taken, leaves, trees, shares, squares):
 
 
 @jit.compiled
+def _gradients(packed, rows, taken, leaves, trees, start, shares, squares):
+    """Of each row w * (y - p), and w times a curvature that bounds the logistic loss from above."""
+    target, weight, value, total = packed.target, packed.weight, trees.value, len(trees.roots)
+    for m in range(taken):
+        i = rows[m]
+        f = start
+        for k in range(total):
+            f += value[leaves[k, m], 0]
+        p = 1.0 / (1.0 + np.exp(-f))
+        r = target[i, 0] - p
+        squares[0] += weight[i] * r * r
+        shares[m, 0] = weight[i] * r
+        bound = 0.25 - f * f / 48.0 if abs(f) < 1e-3 else (p - 0.5) / f
+        shares[m, 1] = weight[i] * bound
+
+
+@jit.compiled
 def _sort(leaves, taken, counts, order, seen, ends):
     """Rows in the order of their leaves; returns the number of leaves. `counts` stays zero."""
     distinct = 0
@@ -181,23 +201,43 @@ def _add_overlap(packed, rows, order, child_of, layout, overlap, slot, others):
             overlap[into, offsets[j] + bins[i, j]] += w
 
 
-def accumulate_plain(packed, trees, slots, layout, sums):
+@jit.compiled
+def find_leaves(codes, trees, leaves):
+    """The leaf of each row in each tree, into `leaves` (trees, rows)."""
+    rows = np.arange(codes.shape[0])
+    for k in range(len(trees.roots)):
+        _walk(codes, rows, codes.shape[0], trees, k, leaves[k])
+
+
+def find_leaves_plain(codes, trees, leaves):
     """The same in NumPy."""
-    rows = np.arange(len(packed.codes))
-    leaves = np.empty((len(trees.roots), len(rows)), dtype=np.int32)
+    rows = np.arange(len(codes))
     for k, root in enumerate(trees.roots):
         at = np.full(len(rows), root, dtype=np.int32)
         for _ in range(trees.depths[k]):
-            at = trees.first[at] + trees.goes_right[at, packed.codes[rows, trees.feature[at]]]
+            at = trees.first[at] + trees.goes_right[at, codes[rows, trees.feature[at]]]
         leaves[k] = at
+
+
+def accumulate_plain(packed, trees, slots, layout, sums):
+    """The same in NumPy."""
+    leaves = np.empty((len(trees.roots), len(packed.codes)), dtype=np.int32)
+    find_leaves_plain(packed.codes, trees, leaves)
     kept = packed.times > 0
     if slots.grown >= 0:
         kept &= slots.child[leaves[slots.grown]] >= 0
     leaves, bins = leaves[:, kept], packed.bins[kept]
     weight, count = packed.weight[kept], packed.times[kept]
-    residual = packed.target[kept] - trees.value[leaves].sum(axis=0)
+    expected, shares = trees.value[leaves].sum(axis=0), []
+    if layout.curved:
+        f = expected + layout.start
+        expected = 1.0 / (1.0 + np.exp(-f))
+        small = np.abs(f) < 1e-3
+        bound = np.where(small, 0.25 - f * f / 48.0, (expected - 0.5) / np.where(small, 1.0, f))
+        shares = [bound * weight[:, None]]
+    residual = packed.target[kept] - expected
     sums.squares[0] += (weight[:, None] * residual**2).sum()
-    channels = [residual * weight[:, None], weight] + [count] * bool(layout.counted)
+    channels = [residual * weight[:, None], *shares, weight] + [count] * bool(layout.counted)
     stacked = np.column_stack(channels)
     if slots.root >= 0:
         _bincount(bins, layout.offsets, stacked, sums.full[slots.root])

@@ -56,6 +56,8 @@ class BinArrays(NamedTuple):
 
     offsets: NDArray[np.uint64]  # (features + 1,) the first bin of each feature
     counted: bool  # whether rows are counted besides their weights
+    curved: bool  # whether the loss is logistic: then its curvature is added up, too
+    start: float  # log odds before the first tree, if it is
 
 
 class SumArrays(NamedTuple):
@@ -84,6 +86,7 @@ class CutLimits(NamedTuple):
     min_weight: float
     empty: float  # a side with no more weight than this counts as empty
     tie: float
+    ridge: float = 0.0  # that is added to the weight of a side
     noise: float = 0.0  # what a row without any effect adds to the gain of a set that is free
 
 

@@ -1,6 +1,6 @@
 """The gain of every cut of a histogram: compiled by numba, and the same in NumPy.
 
-    gain = GL^2/WL + GR^2/WR - G^2/W      G = sum w r,  W = sum w
+    gain = GL^2/WL + GR^2/WR - G^2/W      G = sum w r,  W = sum w, plus the ridge if there is one
 
 summed over the outputs. The left side of a cut is a running sum over the bins of its feature. If
 the leaf has missing values, they are tried on either side. The shapes are those of `histograms`.
@@ -35,15 +35,27 @@ def best_cuts(histograms, offsets, outputs, limits, prices, tops, cuts):
 
 
 @jit.compiled
+def all_gains(histogram, offsets, outputs, limits, gains):
+    """The gain of every cut of one histogram, as in `best_cuts`; -inf if it is not valid."""
+    gains[:] = -np.inf
+    _gains(histogram, offsets, outputs, limits, gains)
+
+
+def all_gains_plain(histogram, offsets, outputs, limits, gains):
+    """The same in NumPy."""
+    gains[:] = _gains_plain(histogram, offsets, outputs, limits)
+
+
+@jit.compiled
 def _gains(histogram, offsets, outputs, limits, gains):
     weight, rows = outputs, histogram.shape[1] - 1
     total = np.zeros(histogram.shape[1])
     for b in range(np.int64(offsets[1])):
         for c in range(len(total)):
             total[c] += histogram[b, c]
-    score = 0.0
+    score, ridge = 0.0, limits.ridge
     for c in range(outputs):
-        score += total[c] * total[c] / total[weight]
+        score += total[c] * total[c] / (total[weight] + ridge)
     left = np.zeros(len(total))
     for j in range(len(offsets) - 1):
         last = np.int64(offsets[j + 1]) - 1  # the bin of missing values
@@ -66,7 +78,7 @@ def _gains(histogram, offsets, outputs, limits, gains):
                 for c in range(outputs):
                     g = left[c] + with_missing * histogram[last, c]
                     other = total[c] - g
-                    gain += g * g / w + other * other / (total[weight] - w)
+                    gain += g * g / (w + ridge) + other * other / (total[weight] - w + ridge)
                 gains[2 * b + side] = gain
 
 
@@ -97,10 +109,11 @@ def _gains_plain(histogram, offsets, outputs, limits):
         valid &= used & (lighter >= limits.min_weight) & (lighter > limits.empty)
         if not side:
             valid &= missing[feature, -1] > 0
-        gain = _scores(left[valid], outputs) + _scores(right[valid], outputs)
-        gains[valid, side] = gain - _scores(total, outputs)
+        ridge = limits.ridge
+        gain = _scores(left[valid], outputs, ridge) + _scores(right[valid], outputs, ridge)
+        gains[valid, side] = gain - _scores(total, outputs, ridge)
     return gains.ravel()
 
 
-def _scores(sums, outputs):
-    return (sums[..., :outputs] ** 2).sum(axis=-1) / sums[..., outputs]
+def _scores(sums, outputs, ridge):
+    return (sums[..., :outputs] ** 2).sum(axis=-1) / (sums[..., outputs] + ridge)

@@ -24,6 +24,7 @@ from figs_spark.stages.base.classes import (
     known_classes,
     times_factors,
 )
+from figs_spark.stages.base.constraints import allowed_cuts
 from figs_spark.stages.base.inputs import (
     Inputs,
     check_outputs,
@@ -56,7 +57,8 @@ def check(dataset: DataFrame, stage: Any, classification: bool, **extra: Column)
     check_rows(total, stage, inputs)
     classes = check_classes(counts, total, stage, names) if classification else 0
     weight = columns.weight
-    if classes and (factors := class_factors(counts, stage, classes)):
+    factors = class_factors(counts, stage, classes) if classes else {}
+    if factors:
         weight = times_factors(factors, columns.label, weight)
     frame = dataset if weight is None else dataset.where(weight > 0)
     features = with_categories(frame, inputs, stage)
@@ -73,6 +75,8 @@ def check(dataset: DataFrame, stage: Any, classification: bool, **extra: Column)
         rows=total["positive"],
         partitions=total["partitions"],
         label_sum=total["label_sum"],
+        allowed_cuts=allowed_cuts(stage, features),
+        class_factors=tuple(factors.get(k, 1.0) for k in range(classes)) if factors else None,
     )
     named = names if classes and len(names or ()) == classes else None
     return Checked(table, named)

@@ -17,11 +17,14 @@ from tqdm.auto import tqdm
 from figs_spark.dataframes.compat import check_frame
 from figs_spark.dataframes.workers import modules_on_workers
 from figs_spark.engine.grower import GrowthRules
+from figs_spark.engine.refitting import Refit
 from figs_spark.engine.training import Plan
 from figs_spark.stages.base.checks import Checked, check
+from figs_spark.stages.base.constraints import read_constraints
 from figs_spark.stages.base.deriving import Deriving
 from figs_spark.stages.base.persistence import Persistent
 from figs_spark.stages.params.values import features_per_step
+from figs_spark.treesum.nodes import IDENTITY, LOGIT
 
 
 class Growing(Deriving, Persistent, Estimator[Any]):
@@ -29,6 +32,7 @@ class Growing(Deriving, Persistent, Estimator[Any]):
 
     _classification: bool
     _auto_subset = "all"  # what the featureSubsetStrategy "auto" means
+    _joint = True  # whether a ridge means that all values are fitted together
 
     def _check_params(self, classes: int | None = None) -> None:
         """ValueError if Params contradict one another or, if it is given, the number of classes."""
@@ -49,6 +53,9 @@ class Growing(Deriving, Persistent, Estimator[Any]):
     def _plan(self, checked: Checked) -> Plan:
         get = self.getOrDefault
         strategy, features = get("featureSubsetStrategy"), len(checked.table.features)
+        logistic = self._value_if_any("loss") == "logistic"
+        self._check_outcome(checked.table.target.classes)
+        constraints = read_constraints(self, checked.table)
         rules = GrowthRules(
             max_splits=get("maxSplits"),
             max_trees=get("maxTrees"),
@@ -58,9 +65,63 @@ class Growing(Deriving, Persistent, Estimator[Any]):
             min_impurity_decrease=get("minImpurityDecrease"),
             features_per_step=features_per_step(strategy, features, self._auto_subset),
             seed=get("seed"),
+            ridge=self._logistic_ridge() if logistic else self._ridge(),
+            joint=self._joint,
+            logistic=logistic,
+            constraints=constraints,
             category_smoothing=get("categorySmoothing"),
         )
-        return Plan(rules, get("mode"), get("maxBins"), get("workDir"))
+        if (
+            rules.joint
+            and not logistic
+            and rules.ridge != 0
+            and rules.features_per_step is not None
+        ):
+            raise ValueError(
+                f"regParam fits all values together, which needs all features in every step, and "
+                f"featureSubsetStrategy is '{strategy}'. Set it to 'all', or regParam to 0."
+            )
+        return Plan(rules, get("mode"), get("maxBins"), get("workDir"), self._refit(checked))
+
+    def _ridge(self) -> float | None:
+        """The ridge of growing; None: from the data."""
+        value = self.getOrDefault("regParam")
+        return None if value == "auto" else value
+
+    def _logistic_ridge(self) -> float | None:
+        """The ridge of growing by the logistic loss; None: the usual one."""
+        value = self.getOrDefault("regParam")
+        return value if self.isSet("regParam") and value != "auto" else None
+
+    def _check_outcome(self, classes: int) -> None:
+        """ValueError if there are no two classes for log odds, or two Params contradict."""
+        how, loss = self.getOrDefault("refit"), self._value_if_any("loss")
+        outcome = f"{classes} classes" if classes else "numbers"
+        label, problems = self.getOrDefault("labelCol"), []
+        for name, value, other in (
+            ("loss", loss, "Use 'squared'."),
+            ("refit", how, "Use 'linear' or 'none'."),
+        ):
+            if value == "logistic" and classes != 2:
+                problems.append(
+                    f"{name} 'logistic' is for two classes, and column '{label}' (labelCol) has "
+                    f"{outcome}. {other}"
+                )
+        if loss == "logistic" and how == "linear":
+            problems.append(
+                "loss 'logistic' makes the sum log odds, and refit 'linear' a probability. Set "
+                "refit to 'logistic' or 'none', which are the same then."
+            )
+        if problems:
+            raise ValueError("\n".join(problems))
+
+    def _refit(self, checked: Checked) -> Refit | None:
+        """How values are fitted once the splits are made."""
+        how = self.getOrDefault("refit")
+        unweighted = bool(self._value_if_any("calibrate") and checked.table.class_factors)
+        if "logistic" in (how, self._value_if_any("loss")):
+            return Refit(LOGIT, unweighted)
+        return Refit(IDENTITY, unweighted) if unweighted or how == "linear" else None
 
 
 class NestedSizes(Growing):
@@ -93,8 +154,10 @@ class NestedSizes(Growing):
         return _FitMultipleIterator(fit_one, len(estimators))
 
     def _all_but_size(self) -> str:
-        """All Params but `maxSplits`, as text that is equal if they are."""
-        values = {p.name: v for p, v in self.extractParamMap().items() if p.name != "maxSplits"}
+        """All Params but `maxSplits`, as text that is equal if they are. A model with required
+        features keeps its last splits for them, and does not contain its smaller ones."""
+        nested = () if self.getOrDefault("required") else ("maxSplits",)
+        values = {p.name: v for p, v in self.extractParamMap().items() if p.name not in nested}
         return repr(sorted((name, _shown(value)) for name, value in values.items()))
 
 

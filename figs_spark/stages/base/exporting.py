@@ -27,8 +27,7 @@ NOT_RUN = "not verified: `export` writes a file and verifies it"
 
 def version() -> str:
     """The version of the library."""
-    found: str = import_module("figs_spark").__version__
-    return found
+    return str(import_module("figs_spark").__version__)
 
 
 class Exporting(ABC):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import html
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,7 +32,7 @@ from figs_spark.stages.base.inputs import (
 )
 from figs_spark.stages.base.persistence import Persistent
 from figs_spark.stages.base.rows import by_name, in_order
-from figs_spark.treesum import Feature
+from figs_spark.treesum import Feature, TreeSum
 from figs_spark.treesum.adjustments import Adjustment
 from figs_spark.treesum.contents import read_classes
 from figs_spark.treesum.fingerprint import short, stage_fingerprint
@@ -61,9 +61,14 @@ class FittedModel(Deriving, Persistent, Exporting, Model):
         self._class_names: tuple[str, ...] | None = None
 
     @property
+    def _sum_outcome(self) -> Outcome:
+        """What the score of one sum of trees means."""
+        return Outcome(self._classes, self._family().link)
+
+    @property
     def _target(self) -> Outcome:
-        """What the scores mean."""
-        return Outcome(self._classes)
+        """What the scores of the model mean."""
+        return self._sum_outcome
 
     @property
     def numFeatures(self) -> int:
@@ -74,6 +79,13 @@ class FittedModel(Deriving, Persistent, Exporting, Model):
     def featureNames(self) -> list[str]:
         """The names of the features, in the order of training."""
         return [feature.name for feature in self._features]
+
+    def _check_fitted(self) -> None:
+        if not self._features:
+            raise ValueError(
+                f"This {type(self).__name__} is not fitted: it has no trees. Fit an estimator, or "
+                f"load a saved model."
+            )
 
     # Defined by the family
 
@@ -106,6 +118,18 @@ class FittedModel(Deriving, Persistent, Exporting, Model):
     @abstractmethod
     def _with_sums(self, change: Adjustment) -> Self:
         """A copy whose sums of trees are changed by a step after the fit."""
+
+    def _with_one_sum(self, change: Adjustment, group: Any) -> Self:
+        """A copy in which one sum is changed: the only one, or that of a group."""
+        if group is not None:
+            raise ValueError("The model has no groups. Leave `group` out.")
+        if len(self._family().sums) != 1:
+            raise ValueError("An ensemble has too many sums of trees. Take a FIGS or G-FIGS model.")
+        return self._with_sums(change)
+
+    def _without_operating_point(self) -> Self:
+        """This model, without a threshold that was chosen before it was changed."""
+        return self
 
     @abstractmethod
     def rules(self) -> pd.DataFrame:
@@ -145,6 +169,10 @@ class FittedModel(Deriving, Persistent, Exporting, Model):
     def _outcome(self) -> str:
         """The end of the sentence "the sum is ..."."""
 
+    def _sum_words(self) -> str:
+        """The same of a single sum of trees, if the model has several."""
+        return self._outcome()
+
     def _output_names(self) -> Sequence[str] | None:
         """The names of the outputs, if there are several."""
         return None
@@ -153,6 +181,7 @@ class FittedModel(Deriving, Persistent, Exporting, Model):
 
     def transform(self, dataset: Any, params: Any = None) -> DataFrame:
         """A Spark DataFrame with the output columns; `params` are as in Spark ML."""
+        self._check_fitted()
         check_frame(dataset)
         return super().transform(dataset, params)
 
@@ -161,6 +190,7 @@ class FittedModel(Deriving, Persistent, Exporting, Model):
 
         Features, scores and predictions are columns until the end: so Spark computes each once.
         """
+        self._check_fitted()
         dataset = self._with_derived(dataset)
         check_outputs(dataset, self)
         temporary = [f"{self.uid}_{name}" for name in ("features", "scores", "predicted")]
@@ -190,6 +220,7 @@ class FittedModel(Deriving, Persistent, Exporting, Model):
 
     def _scores(self, values: Any) -> tuple[np.ndarray, bool]:
         """The raw scores, and whether `values` is a single row."""
+        self._check_fitted()
         single = isinstance(values, Vector) or np.ndim(values) == 1
         if single:
             cells = values.toArray() if isinstance(values, Vector) else values
@@ -211,6 +242,8 @@ class FittedModel(Deriving, Persistent, Exporting, Model):
         They show as "<11", inner nodes then show no count, and if a single leaf is hidden, so is
         the next smallest.
         """
+        if not self._features:
+            return f"{type(self).__name__}: not fitted"
         return f"{visible(self._text(smallCell))}\n\nFingerprint {short(self.fingerprint)}"
 
     @property
@@ -224,25 +257,38 @@ class FittedModel(Deriving, Persistent, Exporting, Model):
         `width` is the width of a row of trees, in pixels of 1/96 inch. The picture is scaled to fit
         into axes of yours.
         """
+        self._check_fitted()
         return to_axes(self._drawing(width), ax)
 
     def toSVG(self, width: float = WIDTH, smallCell: int | None = None) -> str:
         """The picture as SVG text, for a file or a page; `smallCell` as in `toText`."""
+        self._check_fitted()
         return to_svg(self._drawing(width, smallCell))
 
     def _repr_html_(self) -> str:
-        """The picture in a notebook."""
-        return to_html(self._drawing(WIDTH))
+        """The pictures in a notebook."""
+        if not self._features:
+            return f"<p>{html.escape(str(self))}</p>"
+        return to_html(*self._pictures())
+
+    def _pictures(self) -> Sequence[Drawing]:
+        """What a notebook shows."""
+        return [self._drawing(WIDTH)]
 
     def _labels(self, small_cell: int | None = None) -> Labels:
         names = self._output_names()
         return Labels(
             subject=self._subject(),
-            outcome=self._outcome(),
+            outcome=self._sum_words(),
             percent=self._classes > 0,
             outputs=tuple(names) if names else ("",),
             small_cell=small_cell,
+            remarks=self._remarks(),
         )
+
+    def _remarks(self) -> tuple[str, ...]:
+        """What a reader of the picture or of an export must know besides."""
+        return ()
 
     def _subject(self) -> str:
         label = self.getOrDefault("labelCol")
@@ -284,7 +330,7 @@ class FittedModel(Deriving, Persistent, Exporting, Model):
             title=type(self).__name__,
             subject=self._subject(),
             family=self._exported_family(),
-            outcome=self._target,
+            outcome=self._sum_outcome,
             columns=tuple(self.getOrDefault("featuresCols") or self.featureNames),
             fingerprint=self.fingerprint,
             version=version(),
@@ -302,9 +348,9 @@ class FittedModel(Deriving, Persistent, Exporting, Model):
         needed = [*(name for name, _ in used), family.group_column or ""]
         derived = needed_for(needed, self.getOrDefault("derivedCols") or {})
         notes += [f"{name} is derived: {sql}." for name, sql in derived.items()]
-        return replace(family, notes=(*family.notes, *notes))
+        return family.with_notes((*self._remarks(), *notes))
 
-    def _operating_sentence(self) -> str | None:
+    def _operating_sentence(self, small_cell: int | None = None) -> str | None:
         """How the threshold was chosen, if it is an operating point."""
         return None
 
@@ -321,6 +367,7 @@ class FittedModel(Deriving, Persistent, Exporting, Model):
     @property
     def fingerprint(self) -> str:
         """The SHA-256 of the model: of all that it holds, and of the threshold it decides by."""
+        self._check_fitted()
         return stage_fingerprint(
             self._contents() or {},
             self._value_if_any("threshold"),
@@ -330,6 +377,6 @@ class FittedModel(Deriving, Persistent, Exporting, Model):
     def _class_contents(self) -> dict[str, Any]:
         return {"classes": self._classes, "classNames": self._class_names}
 
-    def _set_classes(self, contents: dict[str, Any], outputs: int, source: str) -> None:
+    def _set_classes(self, contents: dict[str, Any], model: TreeSum, source: str) -> None:
         classification = self.hasParam("probabilityCol")
-        self._classes, self._class_names = read_classes(contents, outputs, classification, source)
+        self._classes, self._class_names = read_classes(contents, model, classification, source)

@@ -11,15 +11,19 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from figs_spark.dataframes.expressions import COLUMNS
-from figs_spark.stages.base.model import FittedModel
+from figs_spark.stages.base.editing import Editing
+from figs_spark.stages.base.pointed import Pointed
+from figs_spark.stages.base.reporting import Reporting
 from figs_spark.stages.operating_point import WithOperatingPoint
 from figs_spark.stages.params.declared import DeclaredParams
+from figs_spark.treesum.nodes import LOGIT
+from figs_spark.treesum.prediction import Outcome
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class RegressionOutputs(FittedModel):
+class RegressionOutputs(Editing, Pointed, Reporting):
     """The prediction is a number: the score."""
 
     def predict(self, values: Any) -> Any:
@@ -71,17 +75,23 @@ class ThresholdParams(DeclaredParams):
             )
 
 
-class ClassificationOutputs(ThresholdParams, WithOperatingPoint):
+class ClassificationOutputs(ThresholdParams, WithOperatingPoint, Editing, Pointed, Reporting):
     """The prediction is a class.
 
-    With two classes the score, clipped to [0, 1], is the probability of class 1. With more there is
-    one score per class; the scores are clipped and normalised.
+    With two classes the score, clipped to [0, 1], is the probability of class 1; with the link
+    "logit" it is its log odds. With more there is one score per class; the scores are clipped and
+    normalised.
     """
 
     @property
     def numClasses(self) -> int:
         """The number of classes."""
         return self._classes
+
+    @property
+    def link(self) -> str:
+        """ "identity", or "logit" if the sum of the leaf values is log odds."""
+        return self._sum_outcome.link
 
     @property
     def classNames(self) -> list[str]:
@@ -106,9 +116,18 @@ class ClassificationOutputs(ThresholdParams, WithOperatingPoint):
         return self.getOrDefault("threshold"), self.getOrDefault("thresholds")
 
     def _outcome(self) -> str:
+        return self._meaning(self._target)
+
+    def _sum_words(self) -> str:
+        return self._meaning(self._sum_outcome)
+
+    def _meaning(self, outcome: Outcome) -> str:
+        """What scores of this kind are, in words."""
         label = self.getOrDefault("labelCol")
-        if self._classes > 2:
+        if outcome.classes > 2:
             return f"the score of each class of {label}, clipped to [0, 1] and normalised"
+        if outcome.link == LOGIT:
+            return f"the log odds of {self._positive()}; the probability is 1 / (1 + exp(-sum))"
         return f"the probability of {self._positive()}, clipped to [0, 1]"
 
     def _output_names(self) -> Sequence[str] | None:
@@ -122,7 +141,9 @@ class ClassificationOutputs(ThresholdParams, WithOperatingPoint):
 
     def _outputs(self, scores: Sequence[Column], predicted: Sequence[Column]) -> dict[str, Column]:
         get = self.getOrDefault
-        raw = [1 - scores[0], scores[0]] if self._classes == 2 else list(scores)
+        raw = list(scores)
+        if self._classes == 2:
+            raw = [-scores[0] if self._target.link == LOGIT else 1 - scores[0], scores[0]]
         outputs = {
             get("rawPredictionCol"): array_to_vector(F.array(*raw)),
             get("probabilityCol"): array_to_vector(F.array(*predicted)),

@@ -25,9 +25,10 @@ from pyspark.sql.utils import is_remote
 
 from figs_spark.treesum.contents import check_names, check_thresholds
 from figs_spark.treesum.serialization import check_fingerprint, is_version
-from figs_spark.treesum.strict_json import Entry, check_digest, digest, parse
+from figs_spark.treesum.strict_json import Entry, check_digest, digest, parse, shown
 
 PACKAGE = "figs_spark"
+TRUSTED = ("pyspark.ml.", f"{PACKAGE}.")  # whose classes a saved stage may name
 FORMAT = 2  # of the model; the first had neither format nor fingerprint
 MESSAGE = 500  # characters of what is wrong with a Param
 
@@ -109,13 +110,13 @@ def set_model(stage: Any, saved: Any, source: str) -> None:
     sealed = "format" in contents or "fingerprint" in contents
     if sealed and not is_version(contents.get("format"), FORMAT):
         raise ValueError(
-            f"{source} has format {contents.get('format')!r}, and this version of figs_spark reads "
-            f"{FORMAT}. Load it with the figs_spark release that wrote it."
+            f"{source} has format {shown(contents.get('format'))}, and this version of figs_spark "
+            f"reads {FORMAT}. Load it with the figs_spark release that wrote it."
         )
     contents = {k: v for k, v in contents.items() if k not in ("format", "fingerprint")}
     stage._set_contents(contents, source)
     if unknown := sorted(set(contents) - set(stage._contents())):
-        raise ValueError(f"{source} is damaged: the entry {unknown[0]!r} is unknown.")
+        raise ValueError(f"{source} is damaged: the entry {shown(unknown[0])} is unknown.")
     check_names(stage.getOrDefault("featuresCols"), stage.numFeatures, source)
     check_thresholds(stage._value_if_any("thresholds"), stage._classes, source)
     if sealed:
@@ -142,8 +143,9 @@ def stage_from(metadata: Any, cls: type[Persistent], path: str) -> Any:
     expected = _class_name(cls)
     name = metadata.get("class", "file without the entry 'class'")
     if name != expected:
+        short = name if isinstance(name, str) and len(name) <= MESSAGE else shown(name)
         raise ValueError(
-            f"{path} holds a {name}, not a {expected}. Load it with the class that saved it."
+            f"{path} holds a {short}, not a {expected}. Load it with the class that saved it."
         )
     stage = cls()
     for name in ("uid", "defaultParamMap", "paramMap"):
@@ -172,7 +174,8 @@ def metadata_of(stage: Persistent, version: str) -> dict[str, Any]:
             name: f"{type(p).__module__}.{type(p).__qualname__}" for name, p in parts.items()
         },
     }
-    part_classes(metadata["parts"], "The stage")
+    for name, part in parts.items():
+        check_can_be_saved(name, part)
     return metadata | {"digest": digest(json.loads(json.dumps(metadata, allow_nan=False)))}
 
 
@@ -187,19 +190,35 @@ def part_classes(parts: Any, source: str) -> dict[str, Any]:
     return {name: _part_class(name, cls, source) for name, cls in entries.items()}
 
 
+def can_be_saved(stage: Any) -> bool:
+    """Whether a stage may be part of a saved one: whoever loads it imports its class."""
+    return f"{type(stage).__module__}.".startswith(TRUSTED)
+
+
+def check_can_be_saved(name: str, stage: Any) -> None:
+    if not can_be_saved(stage):
+        cls = f"{type(stage).__module__}.{type(stage).__qualname__}"
+        raise ValueError(
+            f"{name} is a {cls}, which cannot be saved: a saved stage holds only stages of "
+            f"pyspark.ml and figs_spark. Use one of these, or give its probabilities in a column "
+            f"(membershipProbabilityCol)."
+        )
+
+
 def _part_class(part: str, name: Any, source: str) -> Any:
     entry = Entry(name, source, f"parts.{part}")
     if not part.isidentifier():
-        entry.damaged(f"{part!r} is not the name of a part")
+        entry.damaged(f"{shown(part)} is not the name of a part")
     module, _, title = entry.text().rpartition(".")
-    if not f"{module}.".startswith(("pyspark.ml.", f"{PACKAGE}.")):
+    if not f"{module}.".startswith(TRUSTED):
         entry.refuse("the name of a class of pyspark.ml or figs_spark")
     if f"{module}.".startswith(f"{PACKAGE}."):
         module = PACKAGE  # version 0.1.0 wrote the module, and modules move
     try:
         cls = getattr(import_module(module), title)
     except (ImportError, ValueError, AttributeError) as error:
-        raise ValueError(f"{source}: {name} (parts.{part}) cannot be imported: {error}.") from error
+        reason = f"{name:.{MESSAGE}} (parts.{part}) cannot be imported: {error!s:.{MESSAGE}}"
+        raise ValueError(f"{source}: {reason}.") from error
     if not (isinstance(cls, type) and issubclass(cls, MLReadable)):
         entry.refuse("a stage that can be loaded")
     return cls

@@ -33,6 +33,7 @@ from figs_spark.stages.gfigs.params import (
     REGRESSION,
 )
 from figs_spark.stages.gfigs.weights import Prepared, check_groups, prepare, weighted_table
+from figs_spark.stages.params.catalogue import CALIBRATE
 from figs_spark.stages.params.declared import with_signature
 from figs_spark.treesum import TreeSum
 from figs_spark.treesum.nodes import only_named
@@ -158,6 +159,6 @@ class GFIGSClassifier(ThresholdParams, GFIGSEstimator):
 
     __module__ = "figs_spark"
 
-    declared = (*CLASSIFICATION, MEMBERSHIP_ESTIMATOR)
+    declared = (*CLASSIFICATION, CALIBRATE, MEMBERSHIP_ESTIMATOR)
     _classification = True
     _model_class = GFIGSClassificationModel

@@ -14,6 +14,7 @@ from pyspark.ml.functions import vector_to_array
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from figs_spark.stages.base.persistence import can_be_saved
 from figs_spark.stages.gfigs.groups import Group
 from figs_spark.stages.gfigs.membership_columns import MembershipColumn, vector
 
@@ -83,6 +84,12 @@ def classifier_for(estimator: Any, groups: Sequence[Group], weighted: bool) -> A
         raise ValueError(
             f"GBTClassifier (membershipEstimator) is for 2 groups, and there are {len(groups)}. "
             f"Use RandomForestClassifier or LogisticRegression."
+        )
+    if not can_be_saved(estimator):
+        log.warning(
+            "%s (membershipEstimator) is no class of pyspark.ml or figs_spark: the model can be "
+            "used, but not saved.",
+            type(estimator).__name__,
         )
     names = dict(COLUMNS)
     if weighted and estimator.hasParam("weightCol"):

@@ -11,14 +11,15 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from figs_spark.dataframes.columns import column, field
+from figs_spark.dataframes.expressions import COLUMNS
 from figs_spark.exports.instrument import Family, Patient
 from figs_spark.pictures.shapes import Drawing, stacked
-from figs_spark.pictures.svg import to_html
 from figs_spark.pictures.trees import WIDTH, draw_model
 from figs_spark.stages.base.inputs import packed_column, with_scoring_array
 from figs_spark.stages.base.model import FittedModel
 from figs_spark.stages.base.outputs import ClassificationOutputs, RegressionOutputs
 from figs_spark.stages.base.rows import by_name
+from figs_spark.stages.calibration import Calibrating
 from figs_spark.stages.figs import FIGSClassificationModel, FIGSModel, FIGSRegressionModel
 from figs_spark.stages.gfigs.groups import (
     Group,
@@ -33,7 +34,7 @@ from figs_spark.stages.gfigs.params import CLASSIFICATION, MIXTURE, POOLED, REGR
 from figs_spark.treesum import Feature, TreeSum
 from figs_spark.treesum.adjustments import Adjustment
 from figs_spark.treesum.contents import read_groups
-from figs_spark.treesum.nodes import only_named
+from figs_spark.treesum.nodes import LOGIT, only_named
 from figs_spark.treesum.serialization import to_dict
 from figs_spark.treesum.text import describe_each, rules
 
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class GroupedModel(FittedModel):
+class GroupedModel(Calibrating):
     """A fitted G-FIGS, for a numeric outcome or for classes."""
 
     _figs_class: type[FIGSModel]
@@ -108,6 +109,24 @@ class GroupedModel(FittedModel):
         changed._sums = dict(zip(self._sums, sums, strict=True))
         return changed
 
+    def _with_one_sum(self, change: Adjustment, group: Any) -> Self:
+        if group is None:
+            raise ValueError(f"The model has the groups {list(self._sums)}. Name one as `group`.")
+        self._check_group(group)
+        changed = self.copy()
+        sums = [change(one) if name == group else one for name, one in self._sums.items()]
+        changed._sums = dict(zip(self._sums, only_named(sums), strict=True))
+        return changed
+
+    def _sums_by_group(self) -> Mapping[Any, TreeSum]:
+        return self._sums
+
+    def _take_sums(self, sums: Mapping[Any, TreeSum]) -> None:
+        self._sums = dict(sums)
+
+    def _group_of_rows(self) -> Column:
+        return column(self.getOrDefault("groupCol"))
+
     def _model_of(self, k: int, group: Group) -> FIGSModel:
         model: FIGSModel = self._copyValues(self._figs_class())
         model._resetUid(f"{self.uid}_{k}")
@@ -146,6 +165,7 @@ class GroupedModel(FittedModel):
         """One row per leaf: group, tree, leaf, path as text, value, rows, weight."""
         import pandas as pd
 
+        self._check_fitted()
         parts = [rules(tree_sum, self._output_names()) for tree_sum in self._sums.values()]
         for group, part in zip(self._sums, parts, strict=True):
             part.insert(0, "group", pd.Series([group] * len(part), dtype=object))
@@ -158,9 +178,9 @@ class GroupedModel(FittedModel):
     def _drawing(self, width: float, small_cell: int | None = None) -> Drawing:
         return stacked(self._subject(), self._drawings(width, small_cell))
 
-    def _repr_html_(self) -> str:
-        """In a notebook: one picture for each group."""
-        return to_html(*self._drawings(WIDTH))
+    def _pictures(self) -> Sequence[Drawing]:
+        """One picture for each group."""
+        return self._drawings(WIDTH)
 
     # Scoring
 
@@ -178,6 +198,7 @@ class GroupedModel(FittedModel):
         return f"{self.uid}_shares"
 
     def _transform(self, dataset: DataFrame) -> DataFrame:
+        self._check_fitted()
         dataset = self._with_derived(dataset)
         check_group_column(dataset, self.getOrDefault("groupCol"), self.groups[0])
         if self.getOrDefault("unseenGroup") == MIXTURE:
@@ -251,6 +272,8 @@ class GroupedModel(FittedModel):
             f"no membership probabilities. Give it finite membership features."
         )
         valid = total.isNotNull() & (total > 0) & ~F.isnan(total)
+        if self._target.link == LOGIT:
+            means = [COLUMNS.log_odds(mean) for mean in means]
         return F.when(valid, F.array(*means)).otherwise(F.raise_error(message))
 
     def _details(self, features: Sequence[Column]) -> dict[str, Column]:
@@ -293,7 +316,7 @@ class GroupedModel(FittedModel):
     def _set_contents(self, contents: dict[str, Any], source: str) -> None:
         self._sums, self._effective = read_groups(contents, source)
         first = next(iter(self._sums.values()))
-        self._set_classes(contents, first.outputs, source)
+        self._set_classes(contents, first, source)
         if contents.get("membershipColumns") is None:
             self._membership = None
         else:

@@ -5,13 +5,18 @@ from __future__ import annotations
 from figs_spark.stages.params.declared import Declared
 from figs_spark.stages.params.values import (
     boolean,
+    by_feature,
     choice,
     class_weight,
+    cuts,
+    direction,
     expressions,
+    groups_of_texts,
     integer,
     number,
     numbers,
     orders,
+    ridge,
     subset_strategy,
     text,
     texts,
@@ -127,6 +132,83 @@ MIN_WEIGHT = Declared(
 MIN_DECREASE = Declared(
     "minImpurityDecrease", 0.0, number(0), "gain / total weight of a split must be above this"
 )
+REG_PARAM = Declared(
+    "regParam",
+    0.0,
+    ridge,
+    "0: FIGS as in the paper; above 0: all leaf values are fitted together after every split, with "
+    "this ridge (in units of row weights), and splits are chosen by what that gains; 'auto': the "
+    "ridge is estimated from the data",
+    accepts="float | str",
+)
+REFIT = Declared(
+    "refit",
+    "none",
+    choice("none", "linear", "logistic"),
+    "how all leaf values are fitted together once the splits are made: 'none', as they grew; "
+    "'linear', by least squares; 'logistic', two classes: the sum becomes log odds",
+)
+LOSS = Declared(
+    "loss",
+    "squared",
+    choice("squared", "logistic"),
+    "what splits lower: 'squared', the squared error; 'logistic', two classes: the logistic loss, "
+    "with a ridge of 30 unless regParam is set, and then a logistic refit",
+)
+CALIBRATE = Declared(
+    "calibrate",
+    False,
+    boolean,
+    "with classWeight: fit all leaf values on rows without their class weights, so that "
+    "probabilities are the rates of the data",
+)
+MONOTONE = Declared(
+    "monotone",
+    None,
+    by_feature(direction),
+    "{feature: 1 or -1}: the prediction never falls (1) or never rises (-1) with this feature",
+    accepts="Mapping[str, int]",
+)
+FORBIDDEN = Declared("forbidden", None, texts, "features that no split may use", accepts=TEXTS)
+REQUIRED = Declared(
+    "required",
+    None,
+    texts,
+    "features that some split must use; the last splits are kept for them if need be",
+    accepts=TEXTS,
+)
+INTERACTION_GROUPS = Declared(
+    "interactionGroups",
+    None,
+    groups_of_texts,
+    "lists of features that may share a tree; a feature in no list is alone in its trees",
+    accepts="Sequence[Sequence[str]]",
+)
+FEATURE_COSTS = Declared(
+    "featureCosts",
+    None,
+    by_feature(number(0)),
+    "{feature: cost}: the first split on a feature must gain this share of the variance of the "
+    "outcome more than others; later ones are free",
+    accepts="Mapping[str, float]",
+)
+NEW_FEATURE_PENALTY = Declared(
+    "newFeaturePenalty",
+    0.0,
+    number(0, 1),
+    "by which share gains are lowered for features that no split uses yet; 0.3 saves one feature",
+)
+MAX_FEATURES = Declared(
+    "maxFeatures", None, integer(1), "features in the whole model; None: no limit"
+)
+ALLOWED_CUTS = Declared(
+    "allowedCuts",
+    None,
+    by_feature(cuts),
+    "{feature: [cuts]}: the only thresholds of a numeric feature, where value <= cut goes left; "
+    "{feature: unit}: multiples of the unit; whether a value is missing may always be asked",
+    accepts="Mapping[str, Sequence[float] | float]",
+)
 SUBSET = Declared(
     "featureSubsetStrategy",
     "all",
@@ -174,7 +256,17 @@ ID_COL = Declared(
 INPUTS = (FEATURES_COL, FEATURES_COLS, CATEGORICAL_COLS, ORDERED_COLS, DERIVED_COLS)
 OUTCOME = (LABEL_COL, WEIGHT_COL)
 PREDICTIONS = (PREDICTION_COL, LEAF_COL, CONTRIBUTIONS_COL)
-CLASSES = (CLASS_WEIGHT, PROBABILITY_COL, RAW_PREDICTION_COL, THRESHOLD, THRESHOLDS)
+CLASSES = (LOSS, CLASS_WEIGHT, PROBABILITY_COL, RAW_PREDICTION_COL, THRESHOLD, THRESHOLDS)
+CONSTRAINTS = (
+    MONOTONE,
+    FORBIDDEN,
+    REQUIRED,
+    INTERACTION_GROUPS,
+    FEATURE_COSTS,
+    NEW_FEATURE_PENALTY,
+    MAX_FEATURES,
+    ALLOWED_CUTS,
+)
 GROWING = (
     MAX_SPLITS,
     MAX_TREES,
@@ -185,6 +277,9 @@ GROWING = (
     MIN_INSTANCES,
     MIN_WEIGHT,
     MIN_DECREASE,
+    REG_PARAM,
+    REFIT,
+    *CONSTRAINTS,
     SUBSET,
     VALIDATION_COL,
     SEED,

@@ -107,6 +107,56 @@ def class_weight(value: Any) -> str | dict[int, float]:
     return factors
 
 
+def ridge(value: Any) -> float | str:
+    """A number, 0 or more, or "auto"."""
+    return "auto" if value == "auto" else number(0)(value)
+
+
+def by_feature(convert: Callable[[Any], Any]) -> Callable[[Any], dict[str, Any]]:
+    """{feature: value}, each value converted."""
+
+    def of_map(value: Any) -> dict[str, Any]:
+        if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+            raise TypeError(f"a dict with names of features is needed, got {value!r}")
+        return {name: one(name, inner) for name, inner in value.items()}
+
+    def one(name: str, value: Any) -> Any:
+        try:
+            return convert(value)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"'{name}': {error}") from None
+
+    return of_map
+
+
+def direction(value: Any) -> int:
+    """1 up, -1 down."""
+    if value not in (1, -1) or isinstance(value, bool):
+        raise ValueError(f"1 (rises) or -1 (falls) is needed, got {value!r}")
+    return int(value)
+
+
+def cuts(value: Any) -> list[float] | float:
+    """A list of cuts, or the unit that cuts are multiples of."""
+    if not isinstance(value, (list, tuple)):
+        unit = number(0)(value)
+        if not unit > 0:
+            raise ValueError(f"a unit above 0, or a list of cuts, is needed, got {value!r}")
+        return unit
+    if not value:
+        raise ValueError("at least one cut is needed, got an empty list; use forbidden instead")
+    return sorted({number()(cut) for cut in value})
+
+
+def groups_of_texts(value: Any) -> list[list[str]]:
+    if isinstance(value, str) or not hasattr(value, "__iter__"):
+        raise TypeError(f"a list of lists of features is needed, got {value!r}")
+    groups = [texts(group) for group in value]
+    if not groups or not all(groups):
+        raise ValueError("at least one group with at least one feature is needed")
+    return groups
+
+
 def subset_strategy(value: Any) -> str:
     """all, sqrt, log2, onethird, auto, a share in (0, 1] or a number of features."""
     strategy = str(value)

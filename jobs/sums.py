@@ -1,0 +1,145 @@
+"""Sums of the same size, grown in different ways: what `compare.py --sums` measures.
+
+Every way grows one model on 80% of the rows, and each of its sizes is measured on the rest. The
+differences to FIGS are paired: same rows, same size. First their mean over sizes and divisions is
+taken for each data set, then the mean over the data sets, with its standard error.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pyspark.sql import SparkSession
+
+from figs_spark import FIGSClassifier, FIGSRegressor
+
+SIZES = (3, 5, 8, 12, 16, 20)
+SENSITIVITY = 0.94
+FIGS, IMODELS = "FIGS", "imodels"
+SMALLEST = {"minInstancesPerNode": 5}
+WAYS: dict[str, dict[str, Any]] = {
+    FIGS: {},
+    "CART": {"maxTrees": 1},
+    "A: regParam auto": {"regParam": "auto", **SMALLEST},
+    "A, logistic refit": {"regParam": "auto", "refit": "logistic", **SMALLEST},
+    "B: logistic loss": {"loss": "logistic", **SMALLEST},
+}
+CLASSES_ONLY = ("A, logistic refit", "B: logistic loss")
+METRICS = {"R2": False, "AUC": True, "log-loss": True, f"specificity at {SENSITIVITY:.0%}": True}
+COLUMNS = ["data", "split", "way", "size", *METRICS]
+
+log = logging.getLogger("compare")
+Table = tuple[np.ndarray, np.ndarray]
+
+
+def data_sets(folder: Path, only: list[str] | None) -> Iterator[tuple[str, Table]]:
+    """Features and outcome of each Parquet file, and of two data sets of scikit-learn."""
+    for path in sorted(folder.glob("*.parquet")):
+        if not only or path.stem in only:
+            frame = pd.read_parquet(path)
+            yield path.stem, (frame.iloc[:, :-1].to_numpy(float), frame.iloc[:, -1].to_numpy(float))
+    if find_spec("sklearn") is not None and not only:
+        from sklearn.datasets import load_breast_cancer, load_diabetes
+
+        for load in (load_breast_cancer, load_diabetes):
+            yield load.__name__, load(return_X_y=True)
+
+
+def compare_sums(
+    spark: SparkSession, folder: Path, only: list[str] | None, splits: int, rows: int | None
+) -> pd.DataFrame:
+    """One row per data set, division, way and size: the metrics on held-out rows."""
+    records: list[list[Any]] = []
+    for name, (values, outcome) in data_sets(folder, only):
+        for seed in range(splits):
+            order = np.random.default_rng(seed).permutation(len(outcome))[:rows]
+            cut = int(0.8 * len(order))
+            parts = [(values[some], outcome[some]) for some in (order[:cut], order[cut:])]
+            for way, size, scores in _scores(spark, *parts):
+                metrics = measured(parts[1][1], scores, _is_binary(outcome))
+                records.append([name, seed, way, size, *metrics])
+            log.info("%s, division %d of %d", name, seed + 1, splits)
+    return pd.DataFrame(records, columns=COLUMNS)
+
+
+def _is_binary(outcome: np.ndarray) -> bool:
+    return set(np.unique(outcome)) == {0.0, 1.0}
+
+
+def _scores(
+    spark: SparkSession, train: Table, test: Table
+) -> Iterator[tuple[str, int, np.ndarray]]:
+    """Way, size and predictions for the test rows: numbers, or risks."""
+    binary = _is_binary(train[1])
+    names = [f"x{j}" for j in range(train[0].shape[1])]
+    frame = spark.createDataFrame(pd.DataFrame(train[0], columns=names).assign(label=train[1]))
+    kind = FIGSClassifier if binary else FIGSRegressor
+    for way, params in WAYS.items():
+        if not binary and way in CLASSES_ONLY:
+            continue
+        estimator = kind(featuresCols=names, maxSplits=max(SIZES), mode="driver", **params)
+        model: Any = estimator.fit(frame)
+        for size in SIZES:
+            smaller = model.truncate(size)
+            predict = smaller.predictProbability if binary else smaller.predict
+            yield way, size, np.asarray(predict(test[0])).reshape(len(test[0]), -1)[:, -1]
+    if find_spec("imodels") is not None:
+        yield IMODELS, 12, _imodels(train, test[0], binary)
+
+
+def _imodels(train: Table, values: np.ndarray, binary: bool) -> np.ndarray:
+    import imodels
+
+    if binary:
+        scores = imodels.FIGSClassifier(max_rules=12).fit(*train).predict_proba(values)[:, 1]
+    else:
+        scores = imodels.FIGSRegressor(max_rules=12).fit(*train).predict(values)
+    return np.asarray(scores, float)
+
+
+def measured(outcome: np.ndarray, scores: np.ndarray, binary: bool) -> list[float]:
+    """R2; or AUC, log-loss and the specificity at a sensitivity."""
+    if not binary:
+        spread = ((outcome - outcome.mean()) ** 2).sum()
+        return [float(1 - ((outcome - scores) ** 2).sum() / spread), np.nan, np.nan, np.nan]
+    ranks = pd.Series(scores).rank().to_numpy()
+    positives, negatives = outcome.sum(), (1 - outcome).sum()
+    area = (ranks[outcome == 1].sum() - positives * (positives + 1) / 2) / (positives * negatives)
+    risk = np.clip(scores, 0.001, 0.999)
+    loss = -np.mean(outcome * np.log(risk) + (1 - outcome) * np.log(1 - risk))
+    limit = np.sort(scores[outcome == 1])[::-1][int(np.ceil(SENSITIVITY * positives)) - 1]
+    spared = (scores[outcome == 0] < limit).mean()
+    return [np.nan, float(area), float(loss), float(spared)]
+
+
+def sums_table(results: pd.DataFrame) -> str:
+    """Paired differences to FIGS by way and metric, as Markdown."""
+    keys = ["data", "split", "size"]
+    base = results[results["way"] == FIGS].set_index(keys)[[*METRICS]]
+    lines = ["| over FIGS at equal splits | " + " | ".join(METRICS) + " |"]
+    lines.append("|---" * (1 + len(METRICS)) + "|")
+    for way in dict.fromkeys(results["way"]):
+        if way == FIGS:
+            continue
+        own = results[results["way"] == way].set_index(keys)[[*METRICS]]
+        gained = (own - base.loc[own.index]).groupby("data").mean()
+        lines.append(f"| {way} | " + " | ".join(_cell(gained[name]) for name in METRICS) + " |")
+    mean = base.groupby("data").mean().mean()
+    lines.append("| FIGS itself | " + " | ".join(f"{mean[name]:.3f}" for name in METRICS) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _cell(by_data: pd.Series) -> str:
+    """The mean over data sets, its standard error, and on how many it is better."""
+    known = by_data.dropna()
+    if known.empty:
+        return ""
+    better = (known < 0).sum() if by_data.name == "log-loss" else (known > 0).sum()
+    error = f" ± {known.sem():.3f}" if len(known) > 1 else ""
+    return f"{known.mean():+.3f}{error} ({better} of {len(known)})"

@@ -1,0 +1,131 @@
+"""The page as text: what its form asks, what its card says, and what cannot get into it."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from figs_spark.exports.page.fields import OTHER, Wording, make_fields, read_wordings
+from figs_spark.exports.page.page import Page, to_html
+from figs_spark.exports.page.program import link_of, make_program, worded
+from figs_spark.treesum import Feature, Node, Split, TreeSum
+from tests.support.instruments import instrument, random_instrument
+from tests.support.pictured import RISK, trauma
+
+
+def of_split(feature: Feature, split: Split) -> TreeSum:
+    leaves = Node((0.1,), 50, 50.0), Node((0.3,), 50, 50.0)
+    root = Node((0.2,), 100, 100.0, split, *leaves)
+    return TreeSum((feature,), (root,), (0.2,), (1.0, 0.5))
+
+
+def conditions(feature: Feature, split: Split, **wording: object) -> list[str]:
+    model = instrument(of_split(feature, split), classes=2)
+    field = make_fields(model, {feature.name: Wording(**wording)})[0]
+    return [worded(field, split, left) for left in (True, False)]
+
+
+def test_conditions_are_in_the_words_of_the_ward() -> None:
+    sbp = Split(0, 0, 1.0, True, threshold=90.5)
+    assert conditions(Feature("sbp"), sbp, name="Pressure", unit="mmHg") == [
+        "Pressure ≤ 90.5 mmHg or not known",
+        "Pressure > 90.5 mmHg",
+    ]
+    sign = Split(0, 0, 1.0, False, threshold=0.5)
+    assert conditions(Feature("neck_pain"), sign, yes_no=True) == [
+        "neck pain: no",
+        "neck pain: yes or not known",
+    ]
+    hurt = Split(0, 0, 1.0, True, categories=(True,))
+    assert conditions(Feature("hurt", (False, True)), hurt) == [
+        "hurt: yes or not known",
+        "hurt: no",
+    ]
+    site = Split(0, 0, 1.0, False, categories=("n", "s"), listed_left=False)
+    assert conditions(Feature("site", ("n", "s", "w")), site, labels={"n": "North"}) == [
+        "site: none of North, s",
+        "site: North or s or not known",
+    ]
+
+
+def test_a_split_by_missing_alone_is_in_words() -> None:
+    known = Split(0, 0, 1.0, False, threshold=float("inf"))
+    assert conditions(Feature("x"), known) == ["x: any value", "x: not known"]
+    listed = Split(0, 0, 1.0, True, categories=())
+    assert conditions(Feature("c", ("a",)), listed) == ["c: not known", "c: any value"]
+
+
+def test_the_form_asks_what_the_model_reads_and_nothing_else() -> None:
+    model = instrument(trauma(), classes=2)
+    fields = make_fields(model, ranges={"gcs_total": (3.0, 15.0)})
+    assert [model.columns[j] for j in fields] == list(model.inputs)
+    assert [field.kind for field in fields.values()] == ["number", "number", "sign", "choice"]
+    assert fields[0].range == (3.0, 15.0)
+    assert fields[0].name == "gcs total"
+    assert [option.value for option in fields[3].options] == [0.0, 1.0, 2.0, 3.0, 4.0, OTHER]
+
+
+def test_columns_that_are_always_0_or_1_are_signs() -> None:
+    feature, split = Feature("pain"), Split(0, 0, 1.0, False, threshold=0.5)
+    model = instrument(of_split(feature, split), classes=2)
+    assert make_fields(model, signs=["pain"])[0].kind == "sign"
+    assert make_fields(model, {"pain": Wording(range=(0, 10))}, signs=["pain"])[0].kind == "number"
+
+
+def test_names_that_would_be_equal_as_words_stay_as_they_are() -> None:
+    sums = of_split(Feature("a_b"), Split(0, 0, 1.0, False, threshold=1.0))
+    root = sums.trees[0]
+    second = replace(root, split=Split(1, 1, 1.0, False, threshold=1.0))
+    both = TreeSum((Feature("a_b"), Feature("a b")), (root, second), (0.2,), (1.0, 1.0, 1.0))
+    names = [field.name for field in make_fields(instrument(both, classes=2)).values()]
+    assert names == ["a_b", "a b"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"nope": {}}, "1 columns that the model does not read: 'nope'"),
+        ({"gcs_total": "GCS"}, "'gcs_total' needs keys and values"),
+        ({"gcs_total": {"title": "GCS"}}, "unknown keys title. There are name, unit"),
+        ({"gcs_total": {"unit": 5}}, "'unit' of 'gcs_total' must be a text"),
+        ({"gcs_total": {"range": [15, 3]}}, "two rising numbers"),
+        ({"gcs_total": {"range": "3-15"}}, "two rising numbers"),
+        ({"mechanism": {"labels": ["fall"]}}, "must name categories and texts"),
+    ],
+)
+def test_wrong_wordings_are_named(fields: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        read_wordings(instrument(trauma(), classes=2), fields)
+
+
+def test_the_program_is_json_whatever_the_model() -> None:
+    for seed in range(30):
+        model = random_instrument(Random(seed), 12)
+        json.dumps(make_program(model, make_fields(model)), allow_nan=False)
+
+
+def test_an_unknown_link_is_refused() -> None:
+    class Cloglog:
+        link = "cloglog"
+
+    with pytest.raises(ValueError, match="the model has 'cloglog'"):
+        link_of(Cloglog())
+
+
+def test_a_page_is_small_and_reaches_nothing_outside() -> None:
+    for seed in range(20):
+        model = random_instrument(Random(seed), 16)
+        text = to_html(Page(model, RISK)) if model.outputs == 1 else ""
+        assert len(text.encode()) < 400_000
+        outside = re.findall(r"(?:https?:)?//[\w.]+", text)
+        assert {address for address in outside if "." in address} <= {"http://www.w3.org"}
+
+
+def test_the_card_adds_up_to_the_model() -> None:
+    text = to_html(Page(instrument(trauma(), classes=2, threshold=0.07), RISK))
+    for words in ("Start: the average", "4.0%", "gcs total ≤ 8.5", "+46.0 pp", "Flag above 7%"):
+        assert words in text
