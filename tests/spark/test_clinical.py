@@ -235,7 +235,7 @@ BAD: list[Any] = [
     ({"scoreCol": "z"}, {}, "'z' (scoreCol) is not in the DataFrame, which has"),
     ({"weightCol": "z"}, {}, "'z' (weightCol) is not in the DataFrame, which has"),
     ({"groupCol": "z"}, {}, "'z' (groupCol) is not in the DataFrame, which has"),
-    ({}, {"y": "'a'"}, "'y' (labelCol) has type string; a numeric type is needed. Cast it"),
+    ({}, {"y": "'a'"}, "'y' (labelCol) is text, and column 's' does not say which class"),
     ({}, {"s": "'a'"}, "'s' (scoreCol) has type string; a number, or a vector"),
     ({}, {"w": "true"}, "'w' (weightCol) has type boolean"),
     ({"groupCol": "g"}, {"g": "array(1)"}, "'g' (groupCol) has type array<int>; text, a number"),
