@@ -214,6 +214,15 @@ def as_numbers(features: Sequence[Feature], cells: Sequence[Column]) -> Column:
     return F.array(*numbers)
 
 
+def used_numbers(
+    features: Sequence[Feature], cells: Sequence[Column], used: Sequence[int]
+) -> Column:
+    """Some of the cells as array<double>; if there are none, an array of one number."""
+    if not used:
+        return F.array(F.lit(0.0))
+    return as_numbers([features[j] for j in used], [cells[j] for j in used])
+
+
 def _position(cell: Column, categories: Sequence[Category]) -> Column:
     if not categories:
         return F.when(cell.isNotNull(), -1)
