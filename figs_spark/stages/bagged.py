@@ -246,11 +246,11 @@ class BaggedEstimator(Growing):
     def _fit(self, dataset: DataFrame) -> BaggedModel:
         get = self.getOrDefault
         self._check_params()
-        checked = self._checked(self._with_derived(dataset))
-        target = checked.table.target
-        self._check_params(target.classes)
-        weights = sampling(self, target)
         with progress_bar(get("verbose"), None) as step:
+            checked = self._checked(self._with_derived(dataset))
+            target = checked.table.target
+            self._check_params(target.classes)
+            weights = sampling(self, target)
             plan, members = self._plan(checked), get("numEstimators")
             trained = train(checked.table, plan, members, weights, get("oobScore"), step)
         model: BaggedModel = self._copyValues(self._model_class())

@@ -231,10 +231,8 @@ class FIGSEstimator(NestedSizes):
         return SizePath(table, whole._model(checked, Trained([full])), by_fold)
 
     def _grow(self, dataset: DataFrame) -> tuple[Checked, Trained]:
-        self._check_params()
-        checked = check(self._with_derived(dataset), self, self._classification)
-        self._check_params(checked.table.target.classes)
         with progress_bar(self.getOrDefault("verbose"), self.getOrDefault("maxSplits")) as step:
+            checked = self._check_rows(dataset)
             trained = train(checked.table, self._plan(checked), progress=step)
         return checked, trained
 

@@ -55,3 +55,8 @@ def cpu() -> str:
 def load() -> list[float]:
     """Running processes over the last 1, 5 and 15 minutes."""
     return [round(value, 2) for value in os.getloadavg()]
+
+
+def job_count(spark: SparkSession) -> int:
+    """The Spark jobs so far, those that belong to no group."""
+    return len(spark.sparkContext.statusTracker().getJobIdsForGroup())
