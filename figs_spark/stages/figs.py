@@ -200,6 +200,7 @@ class FIGSEstimator(NestedSizes):
     """Grows one FIGS model."""
 
     _model_class: type[FIGSModel]
+    _reads_scalars = True
 
     def crossValidatePath(
         self, dataset: DataFrame, numFolds: int = 5, foldCol: str | None = None
