@@ -58,5 +58,5 @@ def load() -> list[float]:
 
 
 def job_count(spark: SparkSession) -> int:
-    """The Spark jobs so far, those that belong to no group."""
-    return len(spark.sparkContext.statusTracker().getJobIdsForGroup())
+    """The Spark jobs so far: they are numbered from 0. Those of a group are not seen."""
+    return 1 + max(spark.sparkContext.statusTracker().getJobIdsForGroup(), default=-1)
