@@ -262,6 +262,16 @@ class _HasInteractionGroups:
     def getInteractionGroups(self) -> list[list[str]] | None:
         """The value of `interactionGroups`, or its default."""
 
+class _HasIntervalSamples:
+    intervalSamples: Param[int]
+
+    def setIntervalSamples(self, value: int) -> Self:
+        """Set `intervalSamples`: bootstrap samples of the rows, by which leaf values and
+        predictions get intervals, for the splits of the model; 200 are enough, 0: no intervals."""
+
+    def getIntervalSamples(self) -> int:
+        """The value of `intervalSamples`, or its default."""
+
 class _HasLabelCol:
     labelCol: Param[str]
 
@@ -592,6 +602,17 @@ class _HasRequired:
     def getRequired(self) -> list[str] | None:
         """The value of `required`, or its default."""
 
+class _HasRiskIntervalCol:
+    riskIntervalCol: Param[str]
+
+    def setRiskIntervalCol(self, value: str) -> Self:
+        """Set `riskIntervalCol`: output: array with the lower and upper end of a 95% interval of
+        the prediction or, of two classes, of the probability of class 1; it needs
+        intervalSamples; '' for none."""
+
+    def getRiskIntervalCol(self) -> str:
+        """The value of `riskIntervalCol`, or its default."""
+
 class _HasScoreCol:
     scoreCol: Param[str]
 
@@ -685,7 +706,8 @@ class _HasWeighting:
     def setWeighting(self, value: str) -> Self:
         """Set `weighting`: the weight of a row in the model of a group: 'membership', the
         probability that it belongs to the group (G-FIGS); 'separate', 1 in its own group and 0
-        in others; 'pooled', 1: one model for all."""
+        in others; 'pooled', 1: one model for all; 'shrink', as 'pooled', but each group has its
+        own values, drawn to those of all rows."""
 
     def getWeighting(self) -> str:
         """The value of `weighting`, or its default."""
@@ -730,7 +752,7 @@ class _FIGSClassificationParams(
     _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone, _HasForbidden, _HasRequired,
     _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty, _HasMaxFeatures,
     _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasValidationIndicatorCol, _HasSeed, _HasMode,
-    _HasWorkDir, _HasVerbose
+    _HasWorkDir, _HasVerbose, _HasRiskIntervalCol, _HasIntervalSamples
 ): ...
 
 class _FIGSRegressionParams(
@@ -741,7 +763,7 @@ class _FIGSRegressionParams(
     _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone, _HasForbidden, _HasRequired,
     _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty, _HasMaxFeatures,
     _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasValidationIndicatorCol, _HasSeed, _HasMode,
-    _HasWorkDir, _HasVerbose
+    _HasWorkDir, _HasVerbose, _HasRiskIntervalCol, _HasIntervalSamples
 ): ...
 
 class _GFIGSClassificationParams(
@@ -794,11 +816,11 @@ class BaggedFIGSClassifier(
         weightCol: str | None = None, predictionCol: str = "prediction", loss: str = "squared",
         classWeight: str | Mapping[int, float] = "none", probabilityCol: str = "probability",
         rawPredictionCol: str = "rawPrediction", threshold: float = 0.5,
-        thresholds: Sequence[float] | None = None, maxSplits: int | None = 10,
+        thresholds: Sequence[float] | None = None, maxSplits: int | None = 25,
         maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
         minCategoryCount: int = 10, categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
-        regParam: float | str = 0.0, refit: str = "none", monotone: Mapping[str, int] | None = None,
+        regParam: float | str = 3.0, refit: str = "none", monotone: Mapping[str, int] | None = None,
         forbidden: Sequence[str] | None = None, required: Sequence[str] | None = None,
         interactionGroups: Sequence[Sequence[str]] | None = None,
         featureCosts: Mapping[str, float] | None = None, newFeaturePenalty: float = 0.0,
@@ -830,11 +852,11 @@ class BaggedFIGSRegressor(
         categoricalCols: Sequence[str] | None = None,
         orderedCols: Mapping[str, Sequence[str]] | None = None,
         derivedCols: Mapping[str, str] | None = None, labelCol: str = "label",
-        weightCol: str | None = None, predictionCol: str = "prediction", maxSplits: int | None = 10,
+        weightCol: str | None = None, predictionCol: str = "prediction", maxSplits: int | None = 60,
         maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
         minCategoryCount: int = 10, categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
-        regParam: float | str = 0.0, refit: str = "none", monotone: Mapping[str, int] | None = None,
+        regParam: float | str = 3.0, refit: str = "none", monotone: Mapping[str, int] | None = None,
         forbidden: Sequence[str] | None = None, required: Sequence[str] | None = None,
         interactionGroups: Sequence[Sequence[str]] | None = None,
         featureCosts: Mapping[str, float] | None = None, newFeaturePenalty: float = 0.0,
@@ -882,7 +904,7 @@ class FIGSClassifier(
         allowedCuts: Mapping[str, Sequence[float] | float] | None = None,
         featureSubsetStrategy: str | float = "all", validationIndicatorCol: str | None = None,
         seed: int = 0, mode: str = "auto", workDir: str | None = None, verbose: bool = False,
-        calibrate: bool = False
+        riskIntervalCol: str = "", intervalSamples: int = 0, calibrate: bool = False
     ) -> None: ...
 
     @overload
@@ -917,7 +939,8 @@ class FIGSRegressor(
         maxFeatures: int | None = None,
         allowedCuts: Mapping[str, Sequence[float] | float] | None = None,
         featureSubsetStrategy: str | float = "all", validationIndicatorCol: str | None = None,
-        seed: int = 0, mode: str = "auto", workDir: str | None = None, verbose: bool = False
+        seed: int = 0, mode: str = "auto", workDir: str | None = None, verbose: bool = False,
+        riskIntervalCol: str = "", intervalSamples: int = 0
     ) -> None: ...
 
     @overload

@@ -40,7 +40,8 @@ class Cells:
 
 @dataclass(frozen=True)
 class CellWork:
-    """What a pass adds up: the cells of some models, over the rows that train each.
+    """What a pass adds up: the cells of some models, over the rows that train each or, if they are
+    `held_out`, over those that do not.
 
     `class_factors` are taken out of the weights: then they are those before `classWeight`.
     """
@@ -49,6 +50,7 @@ class CellWork:
     trees: Sequence[TreeArrays]
     weights: Weights
     class_factors: Floats | None = None
+    held_out: bool = False
 
     def __call__(self, blocks: Iterator[Block]) -> list[Cells | None]:
         """The cells of each model; None if they are too many."""
@@ -62,7 +64,8 @@ class CellWork:
         return [None if len(own) > MOST_CELLS else own for own in cells]
 
     def _of_block(self, block: Block, member: int, trees: TreeArrays) -> Cells:
-        rows, weight = self.weights.rows(block, member), None
+        choose = self.weights.held_out_rows if self.held_out else self.weights.rows
+        rows, weight = choose(block, member), None
         if self.class_factors is not None:
             weight = rows.weight / self.class_factors[block.target]
         used = np.flatnonzero(rows.count)

@@ -16,6 +16,7 @@ from figs_spark.engine.kernels import jit, score
 from figs_spark.engine.kernels.records import EnsembleArrays
 from figs_spark.engine.weights import BootstrapWeights
 from figs_spark.treesum import Feature, Node, Split, TreeSum
+from figs_spark.treesum.intervals import between
 from figs_spark.treesum.prediction import Outcome
 
 
@@ -78,6 +79,13 @@ class Ensemble:
         for member in range(scores.shape[1]):
             total += self.outcome.expected_table(scores[:, member])
         return total / scores.shape[1]
+
+    def interval(self, table: Floats) -> Floats:
+        """The ends of the interval of what the members expect in their one output, (rows, 2)."""
+        scores = self.member_scores(table)
+        members = range(scores.shape[1])
+        expected = [self.outcome.expected_table(scores[:, member])[:, 0] for member in members]
+        return np.column_stack(between(np.array(expected)))
 
     def predict_held(
         self, weights: BootstrapWeights, table: Floats, ids: NDArray[np.int64]

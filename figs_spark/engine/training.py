@@ -24,9 +24,10 @@ from figs_spark.engine.packing import collect_packed, pack_here, packed_on_clust
 from figs_spark.engine.refitting import Basis, Order, Refit, fit_path, free
 from figs_spark.engine.replay import OUT_OF_BAG_SUMS, Replay, held_out_losses, out_of_bag_sums
 from figs_spark.engine.table import Table
+from figs_spark.engine.value_samples import value_samples
 from figs_spark.engine.weights import OwnWeights, Weights
 from figs_spark.treesum import TreeSum
-from figs_spark.treesum.nodes import LOGIT
+from figs_spark.treesum.nodes import LOGIT, Coefficients
 
 AUTO_BYTES = 256 << 20  # packed rows that mode "auto" keeps in the driver
 DRIVER_BYTES = 2 << 30  # packed rows that mode "driver" keeps there
@@ -55,6 +56,13 @@ class Trained:
     held_out_losses: list[Floats] | None = None  # of each model after 0, 1, 2, ... splits
     out_of_bag: Floats | None = None  # see `out_of_bag_sums`
     freedoms: list[list[int]] | None = None  # of each model by split, see `Growth.freedoms`
+    samples: tuple[Coefficients, ...] | None = None  # of the first model, see `value_samples`
+
+    def size(self, most: int) -> int:
+        """The size of the first model to keep: the largest, or that of least held-out loss."""
+        if self.held_out_losses is None:
+            return min(most, len(self.models[0].splits))
+        return int(np.argmin(self.held_out_losses[0][: most + 1]))
 
 
 def train(
@@ -65,12 +73,14 @@ def train(
     out_of_bag: bool = False,
     progress: Progress = lambda models: None,
     reported: int | None = None,
+    samples: int = 0,
 ) -> Trained:
     """Grow models over the same packed rows; `weights` tell what a row weighs in each.
 
     If the table says which rows are held out of which model, their losses are added; with
     `out_of_bag` the sums over rows that a bootstrap sample left out. The log has the splits of the
-    model `reported`, or of the only one; those of others are for debugging.
+    model `reported`, or of the only one; those of others are for debugging. `samples` is how many
+    bootstrap samples of the values to add; then the weights are those of `value_samples`.
     """
     reported = 0 if members == 1 else reported
     weights = weights or OwnWeights(table.target)
@@ -83,8 +93,20 @@ def train(
         if out_of_bag:
             return replace(trained, out_of_bag=_out_of_bag(backend, grown))
         if "held" in table.frame.columns:
-            return replace(trained, held_out_losses=_held_out(backend, grown))
+            trained = replace(trained, held_out_losses=_held_out(backend, grown))
+        if samples:
+            size = trained.size(len(grown[0].losses) - 1)
+            return replace(trained, samples=_samples(backend, grown[0], size, samples, table, plan))
         return trained
+
+
+def _samples(
+    backend: Backend, growth: Growth, size: int, samples: int, table: Table, plan: Plan
+) -> tuple[Coefficients, ...]:
+    unweighted = plan.refit is not None and plan.refit.unweighted
+    factors = np.array(table.class_factors) if unweighted and table.class_factors else None
+    order = order_of(growth, Basis(growth.trees.nodes))
+    return value_samples(backend, growth, size, samples, order, factors)
 
 
 def grow_all(
@@ -104,7 +126,7 @@ def grow_all(
     ]
     grown = backend.grow(growths, progress)
     if plan.refit is not None:
-        _refit(backend, grown, plan.refit, table.class_factors)
+        refit(backend, grown, plan.refit, table.class_factors)
     return list(grown)
 
 
@@ -123,7 +145,7 @@ def growing(
     return kind(bins, layout, rules, centre, member, reported)
 
 
-def _refit(
+def refit(
     backend: Backend,
     grown: Sequence[Growth],
     rule: Refit,
@@ -138,12 +160,12 @@ def _refit(
         for growth, *parts in zip(some, *backend.gather(work), strict=True):
             cells = all_cells(parts)
             basis = Basis(growth.trees.nodes)
-            fitted = fit_path(cells, basis, growth.ridges, rule.link, _order(growth, basis))
+            fitted = fit_path(cells, basis, growth.ridges, rule.link, order_of(growth, basis))
             growth.path, growth.losses, growth.link = fitted.path, fitted.losses, rule.link
             growth.remarks = (*growth.remarks, _remark(rule, factors is not None))
 
 
-def _order(growth: Growth, basis: Basis) -> Order:
+def order_of(growth: Growth, basis: Basis) -> Order:
     """The inequalities that keep the values of a size in the order of monotone features."""
     constraints, nodes = growth.rules.constraints, growth.trees.nodes
     if constraints is None or not constraints.ordered:

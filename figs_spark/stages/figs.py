@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +31,12 @@ from figs_spark.stages.base.outputs import (
 )
 from figs_spark.stages.calibration import Calibrating
 from figs_spark.stages.cross_validation import SizePath, fold_column, fold_losses, size_table
+from figs_spark.stages.intervals import (
+    check_intervals,
+    interval_column,
+    resampled,
+    row_interval,
+)
 from figs_spark.stages.params.catalogue import CALIBRATE, FIGS_CLASSIFICATION, FIGS_REGRESSION
 from figs_spark.stages.params.declared import with_signature
 from figs_spark.treesum import Feature, Node, TreeSum
@@ -137,7 +144,8 @@ class FIGSModel(Calibrating):
         cells = self._cells(row)
         scores, _ = self._scores(cells)
         prediction = self._target.expected_table(scores)[0]
-        return DrawnExplanation.of(self.treeSum, self._labels(), cells, prediction)
+        interval = row_interval(self.treeSum, self._target, cells)
+        return DrawnExplanation.of(self.treeSum, self._labels(), cells, prediction, interval)
 
     def _drawing(self, width: float, small_cell: int | None = None) -> Drawing:
         return draw_model(self.treeSum, self._labels(small_cell), width)
@@ -176,6 +184,8 @@ class FIGSModel(Calibrating):
         if name := self.getOrDefault("contributionsCol"):
             trees = contribution_columns(self.treeSum, features)
             outputs[name] = F.array(*[t[0] if len(t) == 1 else F.array(*t) for t in trees])
+        if name := self.getOrDefault("riskIntervalCol"):
+            outputs[name] = interval_column(self.treeSum, self._target, features)
         return outputs
 
     # Saving
@@ -235,8 +245,13 @@ class FIGSEstimator(NestedSizes):
         self._check_params()
         checked = check(self._with_derived(dataset), self, self._classification)
         self._check_params(checked.table.target.classes)
+        check_intervals(self, checked.table.target.classes)
+        table, weights, samples = checked.table, None, self.getOrDefault("intervalSamples")
+        if samples:
+            table, weights = resampled(table, samples, self.getOrDefault("seed"))
         with progress_bar(self.getOrDefault("verbose"), self.getOrDefault("maxSplits")) as step:
-            trained = train(checked.table, self._plan(checked), progress=step)
+            plan = self._plan(checked)
+            trained = train(table, plan, weights=weights, progress=step, samples=samples)
         return checked, trained
 
     def _model(self, checked: Checked, trained: Trained) -> FIGSModel:
@@ -248,7 +263,8 @@ class FIGSEstimator(NestedSizes):
             kept = int(np.argmin(losses))
         model: FIGSModel = self._copyValues(self._model_class())
         model._resetUid(self.uid)
-        (model.treeSum,) = only_named([grown.truncate(kept)])
+        tree_sum = replace(grown.truncate(kept), samples=trained.samples)
+        (model.treeSum,) = only_named([tree_sum])
         model._classes = checked.table.target.classes
         model._class_names = checked.class_names
         model._validation_losses = None if losses is None else tuple(losses.tolist())

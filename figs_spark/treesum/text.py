@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from figs_spark.treesum.intervals import SHOWN, leaf_intervals
 from figs_spark.treesum.nodes import BOOLEAN, CODE, Feature, Node, Split, TreeSum
 from figs_spark.treesum.small_cells import hidden
 from figs_spark.treesum.small_cells import shown as shown_count
@@ -88,7 +89,8 @@ def _other_values(models: Sequence[TreeSum]) -> list[str]:
 def rules(model: TreeSum, outputs: Sequence[str] | None = None) -> pd.DataFrame:
     """One row per leaf: tree (from 1), leaf (from 0, left to right), path, value, rows, weight.
 
-    With several outputs there is a column `value_<output>` for each.
+    With several outputs there is a column `value_<output>` for each. With bootstrap samples and one
+    output, `low` and `high` are the ends of the interval of the value.
     """
     import pandas as pd
 
@@ -100,7 +102,12 @@ def rules(model: TreeSum, outputs: Sequence[str] | None = None) -> pd.DataFrame:
         for k, tree in enumerate(model.trees, start=1)
         for leaf, (conditions, node) in enumerate(_leaves(model, tree, ()))
     ]
-    return pd.DataFrame(records, columns=["tree", "leaf", "path", *names, "rows", "weight"])
+    table = pd.DataFrame(records, columns=["tree", "leaf", "path", *names, "rows", "weight"])
+    if model.samples is not None and model.outputs == 1:
+        ends = [leaf[0] for of_tree in leaf_intervals(model) for leaf in of_tree]
+        table.insert(4, "low", [low for low, _ in ends])
+        table.insert(5, "high", [high for _, high in ends])
+    return table
 
 
 def condition(feature: Feature, split: Split, left: bool, shown: int | None = None) -> str:
@@ -223,8 +230,12 @@ def _table(model: TreeSum, outputs: Sequence[str], small_cell: int | None) -> li
     def cells(node: Node, rows: Callable[[Node], str]) -> list[str]:
         values = [f"({value(v)})" if node.split else f"{value(v)} " for v in node.value]
         unshown = small_cell is not None or _unweighted(node)
+        if intervals:
+            values.append(intervals.get(id(node), ""))
         return [*values, rows(node), "" if unshown else weight(node.weight)]
 
+    intervals = _interval_texts(model, value) if small_cell is None else {}
+    outputs = [*outputs, *([SHOWN] if intervals else [])]
     table = [["", *(f"{name} " for name in outputs), "rows", "weight"]]
     for k, tree in enumerate(model.trees, start=1):
         if k > 1:
@@ -236,6 +247,15 @@ def _table(model: TreeSum, outputs: Sequence[str], small_cell: int | None) -> li
         table = [row[:-1] for row in table]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     return [_justified(row, widths) for row in table]
+
+
+def _interval_texts(model: TreeSum, value: Callable[[float], str]) -> dict[int, str]:
+    """The interval of each leaf as text, by its identity; a small leaf could be told by it."""
+    if model.samples is None or model.outputs > 1:
+        return {}
+    leaves = [leaf for tree in model.trees for leaf in tree.leaves()]
+    ends = [leaf[0] for of_tree in leaf_intervals(model) for leaf in of_tree]
+    return {id(n): f"{value(low)} to {value(high)}" for n, (low, high) in zip(leaves, ends)}
 
 
 def _unweighted(node: Node) -> bool:

@@ -155,8 +155,10 @@ class NestedSizes(Growing):
 
     def _all_but_size(self) -> str:
         """All Params but `maxSplits`, as text that is equal if they are. A model with required
-        features keeps its last splits for them, and does not contain its smaller ones."""
-        nested = () if self.getOrDefault("required") else ("maxSplits",)
+        features keeps its last splits for them, and does not contain its smaller ones; intervals
+        are of one size."""
+        alone = self.getOrDefault("required") or self._value_if_any("intervalSamples")
+        nested = () if alone else ("maxSplits",)
         values = {p.name: v for p, v in self.extractParamMap().items() if p.name not in nested}
         return repr(sorted((name, _shown(value)) for name, value in values.items()))
 

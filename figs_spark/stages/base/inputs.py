@@ -41,6 +41,7 @@ OUTPUT_PARAMS = (
     "rawPredictionCol",
     "leafCol",
     "contributionsCol",
+    "riskIntervalCol",
 )
 
 

@@ -99,6 +99,20 @@ CONTRIBUTIONS_COL = Declared(
     "output: what each tree adds to the score, an array with one value per tree (several classes: "
     "one array per tree); '' for none",
 )
+RISK_INTERVAL_COL = Declared(
+    "riskIntervalCol",
+    "",
+    text,
+    "output: array with the lower and upper end of a 95% interval of the prediction or, of two "
+    "classes, of the probability of class 1; it needs intervalSamples; '' for none",
+)
+INTERVAL_SAMPLES = Declared(
+    "intervalSamples",
+    0,
+    integer(0),
+    "bootstrap samples of the rows, by which leaf values and predictions get intervals, for the "
+    "splits of the model; 200 are enough, 0: no intervals",
+)
 MAX_SPLITS = Declared(
     "maxSplits",
     12,
@@ -287,12 +301,13 @@ GROWING = (
     WORK_DIR,
     VERBOSE,
 )
+INTERVALS = (RISK_INTERVAL_COL, INTERVAL_SAMPLES)
 SAMPLING = (NUM_ESTIMATORS, SUBSAMPLING_RATE, BOOTSTRAP, ID_COL)
 
 # The Params of FIGS; the other families are composed from them.
 
-FIGS_REGRESSION = (*INPUTS, *OUTCOME, *PREDICTIONS, *GROWING)
-FIGS_CLASSIFICATION = (*INPUTS, *OUTCOME, *PREDICTIONS, *CLASSES, *GROWING)
+FIGS_REGRESSION = (*INPUTS, *OUTCOME, *PREDICTIONS, *GROWING, *INTERVALS)
+FIGS_CLASSIFICATION = (*INPUTS, *OUTCOME, *PREDICTIONS, *CLASSES, *GROWING, *INTERVALS)
 
 
 def composed(
