@@ -25,6 +25,10 @@ MOST_CELLS = 1 << 20
 LARGEST_KEY = 1 << 62
 
 
+class TooManyCells(ValueError):
+    """The leaves of a model combine in too many ways."""
+
+
 @dataclass(frozen=True)
 class Cells:
     """Sums over the rows of each cell."""
@@ -93,7 +97,7 @@ def all_cells(parts: Sequence[Cells | None]) -> Cells:
     whole = [part for part in parts if part is not None]
     cells = merged(whole) if len(whole) == len(parts) else None
     if cells is None or len(cells) > MOST_CELLS:
-        raise ValueError(
+        raise TooManyCells(
             f"The leaves of the trees combine in more than {MOST_CELLS:,} ways, too many to fit "
             f"their values together. Lower maxSplits, or set refit to 'none' and calibrate to "
             f"False."

@@ -30,7 +30,13 @@ from figs_spark.stages.base.outputs import (
     ThresholdParams,
 )
 from figs_spark.stages.calibration import Calibrating
-from figs_spark.stages.cross_validation import SizePath, fold_column, fold_losses, size_table
+from figs_spark.stages.cross_validation import (
+    REFITS,
+    SizePath,
+    fold_column,
+    fold_losses,
+    size_table,
+)
 from figs_spark.stages.intervals import (
     check_intervals,
     interval_column,
@@ -227,8 +233,10 @@ class FIGSEstimator(NestedSizes):
         whole = self.copy()._set(validationIndicatorCol=None)
         checked = check(dataset, whole, self._classification, held=fold)
         with progress_bar(self.getOrDefault("verbose"), None) as step:
-            plan = self._plan(checked)
-            trained = train(checked.table, plan, numFolds + 1, progress=step, reported=numFolds)
+            plan, members = self._plan(checked), numFolds + 1
+            trained = train(
+                checked.table, plan, members, progress=step, reported=numFolds, both_refits=True
+            )
         held_out = (trained.held_out_losses or [])[:numFolds]
         empty = [k for k, losses in enumerate(held_out) if np.isnan(losses).any()]
         if empty:
@@ -239,6 +247,11 @@ class FIGSEstimator(NestedSizes):
         by_fold = fold_losses(held_out, len(full.losses))
         freedoms = (trained.freedoms or [])[numFolds]
         table = size_table(by_fold, full.losses, checked.table.rows, freedoms)
+        for name in ("with_refit", "without_refit"):
+            losses = getattr(trained, name)
+            table[REFITS[name]] = (
+                np.nan if losses is None else fold_losses(losses[:numFolds], len(table)).mean()
+            )
         return SizePath(table, whole._model(checked, Trained([full])), by_fold)
 
     def _grow(self, dataset: DataFrame) -> tuple[Checked, Trained]:

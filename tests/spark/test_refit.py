@@ -84,9 +84,17 @@ def test_every_family_fits_log_odds(data: DataFrame) -> None:
 def test_sizes_are_chosen_by_the_fitted_values(data: DataFrame) -> None:
     held = logistic(validationIndicatorCol="held").fit(data)
     assert len(held.summary) == 5
-    path = logistic().crossValidatePath(data, numFolds=3)
+    path = logistic(calibrate=False).crossValidatePath(data, numFolds=3)
     assert path.model.link == "logit"
     assert path.table["loss"].between(0, 0.26).all()
+    greedy = logistic(refit="none", calibrate=False).crossValidatePath(data, numFolds=3)
+    for one, other in ((path, greedy), (greedy, path)):
+        with_refit = one.table["lossWithRefit"].tolist()
+        assert with_refit == pytest.approx(path.table["loss"].tolist())
+        assert other.table["lossWithoutRefit"].tolist() == pytest.approx(
+            greedy.table["loss"].tolist()
+        )
+    assert path.chosen.numSplits == path.recommended
 
 
 def test_log_odds_of_numbers_or_many_classes_are_refused(data: DataFrame) -> None:
