@@ -543,6 +543,17 @@ class _HasOrderedCols:
     def getOrderedCols(self) -> dict[str, list[str]] | None:
         """The value of `orderedCols`, or its default."""
 
+class _HasPolish:
+    polish: Param[bool]
+
+    def setPolish(self, value: bool) -> Self:
+        """Set `polish`: with regParam: when all splits are made, up to four weak ones are taken
+        back, one after the other, and the best is made in their place if that lowers the
+        penalised error."""
+
+    def getPolish(self) -> bool:
+        """The value of `polish`, or its default."""
+
 class _HasPredictionCol:
     predictionCol: Param[str]
 
@@ -749,8 +760,8 @@ class _FIGSClassificationParams(
     _HasClassWeight, _HasProbabilityCol, _HasRawPredictionCol, _HasThreshold, _HasThresholds,
     _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
     _HasCategorySmoothing, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone, _HasForbidden, _HasRequired,
-    _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty, _HasMaxFeatures,
+    _HasMinImpurityDecrease, _HasRegParam, _HasPolish, _HasRefit, _HasMonotone, _HasForbidden,
+    _HasRequired, _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty, _HasMaxFeatures,
     _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasValidationIndicatorCol, _HasSeed, _HasMode,
     _HasWorkDir, _HasVerbose, _HasRiskIntervalCol, _HasIntervalSamples
 ): ...
@@ -760,8 +771,8 @@ class _FIGSRegressionParams(
     _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLeafCol, _HasContributionsCol,
     _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
     _HasCategorySmoothing, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone, _HasForbidden, _HasRequired,
-    _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty, _HasMaxFeatures,
+    _HasMinImpurityDecrease, _HasRegParam, _HasPolish, _HasRefit, _HasMonotone, _HasForbidden,
+    _HasRequired, _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty, _HasMaxFeatures,
     _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasValidationIndicatorCol, _HasSeed, _HasMode,
     _HasWorkDir, _HasVerbose, _HasRiskIntervalCol, _HasIntervalSamples
 ): ...
@@ -772,8 +783,8 @@ class _GFIGSClassificationParams(
     _HasClassWeight, _HasProbabilityCol, _HasRawPredictionCol, _HasThreshold, _HasThresholds,
     _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
     _HasCategorySmoothing, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone, _HasForbidden, _HasRequired,
-    _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty, _HasMaxFeatures,
+    _HasMinImpurityDecrease, _HasRegParam, _HasPolish, _HasRefit, _HasMonotone, _HasForbidden,
+    _HasRequired, _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty, _HasMaxFeatures,
     _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose,
     _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup, _HasUnseenGroup, _HasMembershipFeaturesCols,
     _HasMembershipExcludeCols, _HasMembershipFolds, _HasMembershipFoldCol,
@@ -785,8 +796,8 @@ class _GFIGSRegressionParams(
     _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLeafCol, _HasContributionsCol,
     _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
     _HasCategorySmoothing, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone, _HasForbidden, _HasRequired,
-    _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty, _HasMaxFeatures,
+    _HasMinImpurityDecrease, _HasRegParam, _HasPolish, _HasRefit, _HasMonotone, _HasForbidden,
+    _HasRequired, _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty, _HasMaxFeatures,
     _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose,
     _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup, _HasUnseenGroup, _HasMembershipFeaturesCols,
     _HasMembershipExcludeCols, _HasMembershipFolds, _HasMembershipFoldCol,
@@ -896,8 +907,9 @@ class FIGSClassifier(
         maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
         minCategoryCount: int = 10, categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
-        regParam: float | str = 0.0, refit: str = "none", monotone: Mapping[str, int] | None = None,
-        forbidden: Sequence[str] | None = None, required: Sequence[str] | None = None,
+        regParam: float | str = 0.0, polish: bool = False, refit: str = "none",
+        monotone: Mapping[str, int] | None = None, forbidden: Sequence[str] | None = None,
+        required: Sequence[str] | None = None,
         interactionGroups: Sequence[Sequence[str]] | None = None,
         featureCosts: Mapping[str, float] | None = None, newFeaturePenalty: float = 0.0,
         maxFeatures: int | None = None,
@@ -932,8 +944,9 @@ class FIGSRegressor(
         maxDepth: int | None = None, maxBins: int = 255, minCategoryCount: int = 10,
         categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
-        regParam: float | str = 0.0, refit: str = "none", monotone: Mapping[str, int] | None = None,
-        forbidden: Sequence[str] | None = None, required: Sequence[str] | None = None,
+        regParam: float | str = 0.0, polish: bool = False, refit: str = "none",
+        monotone: Mapping[str, int] | None = None, forbidden: Sequence[str] | None = None,
+        required: Sequence[str] | None = None,
         interactionGroups: Sequence[Sequence[str]] | None = None,
         featureCosts: Mapping[str, float] | None = None, newFeaturePenalty: float = 0.0,
         maxFeatures: int | None = None,
@@ -971,8 +984,9 @@ class GFIGSClassifier(
         maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
         minCategoryCount: int = 10, categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
-        regParam: float | str = 0.0, refit: str = "none", monotone: Mapping[str, int] | None = None,
-        forbidden: Sequence[str] | None = None, required: Sequence[str] | None = None,
+        regParam: float | str = 0.0, polish: bool = False, refit: str = "none",
+        monotone: Mapping[str, int] | None = None, forbidden: Sequence[str] | None = None,
+        required: Sequence[str] | None = None,
         interactionGroups: Sequence[Sequence[str]] | None = None,
         featureCosts: Mapping[str, float] | None = None, newFeaturePenalty: float = 0.0,
         maxFeatures: int | None = None,
@@ -1011,8 +1025,9 @@ class GFIGSRegressor(
         maxDepth: int | None = None, maxBins: int = 255, minCategoryCount: int = 10,
         categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
-        regParam: float | str = 0.0, refit: str = "none", monotone: Mapping[str, int] | None = None,
-        forbidden: Sequence[str] | None = None, required: Sequence[str] | None = None,
+        regParam: float | str = 0.0, polish: bool = False, refit: str = "none",
+        monotone: Mapping[str, int] | None = None, forbidden: Sequence[str] | None = None,
+        required: Sequence[str] | None = None,
         interactionGroups: Sequence[Sequence[str]] | None = None,
         featureCosts: Mapping[str, float] | None = None, newFeaturePenalty: float = 0.0,
         maxFeatures: int | None = None,

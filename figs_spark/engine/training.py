@@ -22,6 +22,7 @@ from figs_spark.engine.histograms import Floats, Layout
 from figs_spark.engine.joint_growth import JointGrowth
 from figs_spark.engine.logistic_growth import LogisticGrowth
 from figs_spark.engine.packing import collect_packed, pack_here, packed_on_cluster
+from figs_spark.engine.polishing import PolishedGrowth
 from figs_spark.engine.refitting import Basis, Order, Refit, fit_path, free
 from figs_spark.engine.replay import OUT_OF_BAG_SUMS, Replay, held_out_losses, out_of_bag_sums
 from figs_spark.engine.table import Table
@@ -184,7 +185,9 @@ def growing(
     reported: bool = True,
 ) -> Growth:
     """A model that is about to grow, in the way that the rules ask for."""
-    kind: type[Growth] = Growth if rules.ridge == 0 or not rules.joint else JointGrowth
+    kind: type[Growth] = Growth
+    if rules.ridge != 0 and rules.joint:
+        kind = PolishedGrowth if rules.polish else JointGrowth
     if rules.logistic:
         kind = LogisticGrowth
     return kind(bins, layout, rules, centre, member, reported)

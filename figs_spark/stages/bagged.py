@@ -56,6 +56,7 @@ _WITHOUT = (
     params.LEAF_COL,
     params.CONTRIBUTIONS_COL,
     params.VALIDATION_COL,
+    params.POLISH,
     *params.INTERVALS,
 )
 _CHANGED = (

@@ -162,6 +162,13 @@ REFIT = Declared(
     "how all leaf values are fitted together once the splits are made: 'none', as they grew; "
     "'linear', by least squares; 'logistic', two classes: the sum becomes log odds",
 )
+POLISH = Declared(
+    "polish",
+    False,
+    boolean,
+    "with regParam: when all splits are made, up to four weak ones are taken back, one after the "
+    "other, and the best is made in their place if that lowers the penalised error",
+)
 LOSS = Declared(
     "loss",
     "squared",
@@ -292,6 +299,7 @@ GROWING = (
     MIN_WEIGHT,
     MIN_DECREASE,
     REG_PARAM,
+    POLISH,
     REFIT,
     *CONSTRAINTS,
     SUBSET,
