@@ -51,8 +51,8 @@ class Explanation:
     score: tuple[float, ...]
     prediction: tuple[float, ...]
     reading: Reading
-    interval: Interval | None = None
-    tree_intervals: tuple[Interval, ...] | None = None
+    interval: tuple[float, float] | None = None
+    tree_intervals: tuple[tuple[float, float], ...] | None = None
 
     @classmethod
     def of(
@@ -61,7 +61,7 @@ class Explanation:
         labels: Labels,
         cells: Sequence[Any],
         prediction: Sequence[float] | None = None,
-        interval: Sequence[Interval] | None = None,
+        interval: Sequence[tuple[float, float]] | None = None,
     ) -> Kind:
         """Explain one row, given as its values in the order of the features.
 
