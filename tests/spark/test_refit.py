@@ -201,3 +201,11 @@ def test_contradictions_about_log_odds_are_named_at_once(data: DataFrame) -> Non
         both.fit(data)
     with pytest.raises(ValueError, match="refit 'linear' a probability"):
         logistic(loss="logistic", refit="linear").fit(data)
+
+
+def test_driver_and_cluster_polish_the_same_model(data: DataFrame) -> None:
+    asked: dict[str, Any] = {"featuresCols": FEATURES, "labelCol": "days", "maxSplits": 5}
+    asked |= {"regParam": "auto", "polish": True, "minInstancesPerNode": 5}
+    here, there = (FIGSRegressor(**asked, mode=mode).fit(data) for mode in ("driver", "cluster"))
+    assert_same_model(there.treeSum, here.treeSum)
+    assert there.summary["loss"].is_monotonic_decreasing

@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from figs_spark.engine import polishing
+from figs_spark.engine.constraints import Constraints
+from figs_spark.engine.grower import GrowthRules
 from figs_spark.engine.joint_growth import JointGrowth
 from figs_spark.treesum import TreeSum
 from tests.support.oracle import (
@@ -128,3 +130,17 @@ def test_it_is_better_and_keeps_limits() -> None:
         assert len(polished.trees) <= 2
         assert max(tree.depth() for tree in polished.trees) <= 2
     assert changed
+
+
+def test_what_cannot_be_polished_is_named() -> None:
+    from figs_spark import FIGSClassifier
+
+    stage = FIGSClassifier()
+    stage._check_polish(GrowthRules(ridge=0.0))
+    stage._check_polish(GrowthRules(ridge=None, polish=True))
+    with pytest.raises(ValueError, match=r"regParam is 0(.|\n)*maxSplits is None"):
+        stage._check_polish(GrowthRules(ridge=0.0, polish=True, max_splits=None))
+    with pytest.raises(ValueError, match=r"loss is 'logistic'(.|\n)*there are constraints"):
+        stage._check_polish(
+            GrowthRules(ridge=None, polish=True, logistic=True, constraints=Constraints())
+        )
