@@ -21,8 +21,9 @@ import numpy as np
 
 from figs_spark.engine.cells import Cells, CellWork, all_cells, merged
 from figs_spark.engine.constraints import MARGIN, ordered
-from figs_spark.engine.grower import Growth, Progress
+from figs_spark.engine.grower import Growth
 from figs_spark.engine.histograms import Floats
+from figs_spark.engine.progress import GROW, QUIET, Progress
 from figs_spark.engine.refitting import (
     Basis,
     Order,
@@ -59,12 +60,13 @@ def folds_for(groups: int) -> int:
 
 
 def grow_with_group_values(
-    table: Table, plan: Plan, groups: int, progress: Progress = lambda models: None
+    table: Table, plan: Plan, groups: int, progress: Progress = QUIET
 ) -> GroupValues:
     """`held` in the table is the part of a row: the group times `folds_for(groups)`, plus the
     fold."""
-    with packed(table, plan, OwnWeights(table.target)) as (bins, backend):
+    with packed(table, plan, OwnWeights(table.target), progress) as (bins, backend):
         growth = growing(bins, backend.layout, plan.rules, table.target.centres, ALL_ROWS)
+        progress.phase(GROW)
         (grown,) = backend.grow([growth], progress)
         if plan.refit is not None:
             refit(backend, [grown], plan.refit, table.class_factors)

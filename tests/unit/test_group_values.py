@@ -13,6 +13,7 @@ from figs_spark.engine.cells import CellWork, all_cells
 from figs_spark.engine.constraints import Constraints
 from figs_spark.engine.group_values import CONSTANT, RIDGES, GroupValues, Shrinking
 from figs_spark.engine.grower import Growth
+from figs_spark.engine.progress import QUIET
 from figs_spark.engine.refitting import Refit
 from figs_spark.engine.training import refit
 from figs_spark.treesum.nodes import IDENTITY, LOGIT
@@ -39,7 +40,7 @@ def patients(rows: int = 240, binary: bool = True, seed: int = 3) -> Data:
 def grown(data: Data, link: str = IDENTITY, splits: int = 4, monotone: bool = False) -> Growth:
     rules = Constraints(monotone=(1, 0, 0)) if monotone else None
     growth = data.growth(255, max_splits=splits, constraints=rules)
-    data.backend.grow([growth], lambda models: None)
+    data.backend.grow([growth], QUIET)
     if link == LOGIT:
         refit(data.backend, [growth], Refit(link), None)
     return growth

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from figs_spark.engine import polishing
 from figs_spark.engine.constraints import Constraints
 from figs_spark.engine.grower import GrowthRules
 from figs_spark.engine.joint_growth import JointGrowth
+from figs_spark.engine.progress import QUIET
 from figs_spark.treesum import TreeSum
 from tests.support.oracle import (
     every_cut,
@@ -36,7 +36,7 @@ def patients(seed: int, rows: int = 90) -> Data:
 
 def grown(data: Data, **rules: Any) -> JointGrowth:
     growth = data.growth(**{"max_splits": 5, "ridge": RIDGE, "min_rows": 2, **rules})
-    data.backend.grow([growth], logging.getLogger().debug)
+    data.backend.grow([growth], QUIET)
     assert isinstance(growth, JointGrowth)
     return growth
 

@@ -10,6 +10,7 @@ import pytest
 from figs_spark.engine.backends import DriverBackend
 from figs_spark.engine.constraints import Constraints
 from figs_spark.engine.ensemble_scores import Ensemble
+from figs_spark.engine.progress import QUIET
 from figs_spark.engine.refitting import LEAST_RIDGE, Basis, Refit
 from figs_spark.engine.training import order_of, refit
 from figs_spark.engine.value_samples import value_samples
@@ -48,7 +49,7 @@ def sampled(
     backend = DriverBackend(data.blocks, data.backend.layout, weights)
     limits = Constraints(monotone=(1, 0, 0)) if monotone else None
     growth = data.growth(**{"max_splits": 4, "constraints": limits, **rules})
-    backend.grow([growth], lambda models: None)
+    backend.grow([growth], QUIET)
     if link == LOGIT:
         refit(backend, [growth], Refit(link), None)
     order = order_of(growth, Basis(growth.trees.nodes))
