@@ -29,7 +29,7 @@ def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
 def test_the_sequence_with_the_files_of_conf(tmp_path: Path) -> None:
     small = {"make-registry": ["--rows", "5000"], "train": ["--model.maxSplits", "4"]}
     sequence = commands(ROOT / "docs/jobs.md")
-    jobs = ["make-registry", "train", "score", "evaluate", "export", "report"]
+    jobs = ["make-registry", "inspect", "train", "score", "evaluate", "export", "report"]
     assert [job for _, job, *_ in sequence] == jobs
     for name in ("conf", "jobs"):
         (tmp_path / name).symlink_to(ROOT / name)
@@ -42,7 +42,9 @@ def test_the_sequence_with_the_files_of_conf(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         assert "Traceback" not in done.stderr
     exported = {"model.sql", "model.sql.proof.json", "report.html"}
-    assert files(tmp_path / "build") == {"registry", "train", "scored", "evaluation", *exported}
+    assert files(tmp_path / "build") == {
+        "registry", "inspection", "train", "scored", "evaluation", *exported
+    }  # fmt: skip
     assert "CASE" in (tmp_path / "build/model.sql").read_text()
     assert (tmp_path / "build/evaluation/roc.png").exists()
 

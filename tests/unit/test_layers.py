@@ -91,6 +91,7 @@ WITHOUT_SPARK = [
     "engine/joint_growth",
     "engine/logistic_growth",
     "engine/growing_trees",
+    "engine/out_of_bag",
     "engine/permissions",
     "engine/recalibration",
     "engine/refitting",

@@ -339,13 +339,13 @@ class PredictsByGroup(FittedModel):
         def _model_for(self, group: Group) -> Any: ...
 
     def predict(self, values: Any, group: Group | None = None) -> Any:
-        """Predictions without Spark: for a table an array, for one row a number.
+        """What `transform` gives, without Spark, as for a FIGS model.
 
-        `group` is the group of all rows. Without it, `values` is a pandas DataFrame with the group
-        of each row in the column `groupCol`.
+        `group` is the group of all rows. Without it, `values` is a pandas DataFrame or a row with
+        names that has the group in the column `groupCol`.
         """
         if group is None:
-            return super().predict(values)  # type: ignore[safe-super]
+            return super().predict(values)
         return self._model_for(group).predict(values)
 
 
