@@ -10,6 +10,8 @@ from figs_spark.exports.page.markup import NOTHING, Html, element, table
 from figs_spark.inspection.inspection import FrequentValue, InspectedColumn, Inspection
 from figs_spark.inspection.text import headline, outcome, share, use, values
 
+MANY = 50  # different numbers: they are not shown one by one
+
 
 def to_html(look: Inspection, title: str) -> str:
     head = element(
@@ -83,10 +85,12 @@ def _reason(c: InspectedColumn) -> str:
 
 
 def _values(c: InspectedColumn, look: Inspection) -> Html:
-    if c.quantiles and c.distinct > 2 * len(c.quantiles):
-        return element("span", *values(c, look))
+    spread = c.quantiles and c.distinct > 2 * len(c.quantiles)
+    line = element("span", *values(c, look)) if spread else NOTHING
     rows = [_value(value, look) for value in c.frequent]
-    return element("table", element("tbody", *rows), class_="values") if rows else NOTHING
+    if not rows or (spread and c.distinct > MANY):
+        return line
+    return line + element("table", element("tbody", *rows), class_="values")
 
 
 def _value(value: FrequentValue, look: Inspection) -> Html:

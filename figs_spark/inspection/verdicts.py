@@ -206,8 +206,8 @@ def _text(counted: Counted, least: int) -> Verdict:
     if _looks_numeric(counted):
         return Verdict(NUMBER, "numbers that were read as text")
     if counted.others.kinds:
-        rare = f"{counted.others.kinds:,} values that fewer than {least} rows have are one: other"
-        return Verdict(CATEGORIES, rare)
+        many = "rare values count" if counted.others.kinds > 1 else "rare value counts"
+        return Verdict(CATEGORIES, f"{counted.others.kinds:,} {many} as other")
     return Verdict(CATEGORIES)
 
 
