@@ -18,6 +18,9 @@ from figs_spark.inspection.inspection import FrequentValue as FrequentValue
 from figs_spark.inspection.inspection import InspectedColumn as InspectedColumn
 from figs_spark.inspection.inspection import Inspection as Inspection
 from figs_spark.inspection.inspection import inspect as inspect
+from figs_spark.pictures.curves import plot_calibration as plot_calibration
+from figs_spark.pictures.curves import plot_roc as plot_roc
+from figs_spark.pictures.curves import plot_sizes as plot_sizes
 from figs_spark.pictures.waterfall import DrawnExplanation as DrawnExplanation
 from figs_spark.stages.bagged import BaggedFIGSClassificationModel as _BaggedFIGSClassificationModel
 from figs_spark.stages.bagged import BaggedFIGSClassifier as _BaggedFIGSClassifier
@@ -100,6 +103,9 @@ __all__ = [
     "load_report",
     "operating_points",
     "optimism",
+    "plot_calibration",
+    "plot_roc",
+    "plot_sizes",
     "roc_auc",
     "roc_curve",
     "select_gfigs",
