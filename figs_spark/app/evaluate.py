@@ -17,6 +17,7 @@ from __future__ import annotations
 import io
 import json
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -306,7 +307,7 @@ def save(folder: Folder, tables: Tables, scored: ScoredRows, values: Evaluate) -
 
 
 def _draw(folder: Folder, tables: Tables, scored: ScoredRows) -> None:
-    drawings = {
+    drawings: dict[str, Callable[[Tables], Any]] = {
         "roc": draw_roc,
         "calibration": draw_calibration,
         "sizes": partial(draw_sizes, chosen=scored.splits),

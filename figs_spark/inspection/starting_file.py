@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -12,6 +13,8 @@ from figs_spark.inspection.verdicts import PATIENT
 from figs_spark.stages.params.catalogue import FIGS_CLASSIFICATION
 from figs_spark.treesum.visible import visible_name
 
+PLAIN = re.compile(r"^[A-Za-z_][\w./-]*$", re.ASCII)
+NO_WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}  # to YAML
 ENOUGH_FOR_FOLDS = 100  # rows with the label, to choose a size by cross-validation
 
 
@@ -34,8 +37,8 @@ def train_yaml(look: Inspection, source: Source) -> str:
 
 
 def quoted(text: str) -> str:
-    """A text as YAML reads it; every JSON string is one."""
-    return json.dumps(text)
+    """A text as YAML reads it; every JSON string is one, and a plain word is, too."""
+    return text if PLAIN.match(text) and text.lower() not in NO_WORDS else json.dumps(text)
 
 
 def _input(look: Inspection, source: Source) -> Iterator[str]:
@@ -49,6 +52,9 @@ def _input(look: Inspection, source: Source) -> Iterator[str]:
         options.setdefault("nullValue", look.null_text)
     yield f"options: {_map(options)}"
     yield f"derive: {_map(source.derive)}"
+    decided = [(c.name, note) for c in look.columns for note in c.notes if note.startswith("if it")]
+    yield from (f"# {visible_name(name)}: {visible_name(note)}" for name, note in decided)
+    yield from ["# Should such rows be left out? Then set `where`."] if decided else []
     if look._label.missing and source.where is None:
         name = look._label.source
         condition = f"`{name}` is not null" if name else f"({look._label.name}) is not null"

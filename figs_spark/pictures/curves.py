@@ -81,9 +81,9 @@ def plot_calibration(bins: pd.DataFrame, *, ax: Any = None) -> Any:
     """
     panels = list(_panels(bins, _positives_of_bins))
     shown = [panel for panel in panels if panel.is_large]
-    highest = max((panel.lines[["predicted", "observed"]].to_numpy().max() for panel in shown),
-                  default=1.0)  # fmt: skip
-    limit = min(1.0, 1.15 * highest)
+    ends = ["predicted", "observedHigh"]
+    highest = max((panel.lines[ends].to_numpy(float).max() for panel in shown), default=1.0)
+    limit = min(1.0, 1.05 * highest)
 
     def behind(panel: Panel, ax: Any) -> None:
         ax.plot(panel.lines["predicted"], panel.lines["observed"], "-", color=BEHIND)
@@ -171,6 +171,7 @@ def _drawn(panels: list[Panel], draw: Any, behind: Any, axes: dict[str, Any], ax
         place.set(**axes, aspect="equal")
         place.tick_params(labelsize=8)
         place.label_outer()
+        _label_lowest(place, axes["xlabel"])
     note = _note(panels, large)
     if note:
         figure.text(0.01, -0.01, note, fontsize=8, color=PALE_INK, va="top")
@@ -188,6 +189,23 @@ def _grid(count: int) -> tuple[Any, list[Any]]:
     for unused in axes[count:]:
         unused.set_axis_off()
     return figure, list(axes)
+
+
+def _label_lowest(ax: Any, label: str) -> None:
+    """Label the x axis of a panel that has none below it."""
+    spec = ax.get_subplotspec()
+    if spec is None or spec.is_last_row():
+        return
+    below = [
+        other
+        for other in ax.figure.axes
+        if other.axison
+        and other.get_subplotspec().colspan == spec.colspan
+        and other.get_subplotspec().rowspan.start > spec.rowspan.start
+    ]
+    if not below:
+        ax.tick_params(labelbottom=True)
+        ax.set_xlabel(label)
 
 
 def _note(panels: list[Panel], large: list[Panel]) -> str:

@@ -217,7 +217,7 @@ def test_the_file_to_start_from(look: Inspection) -> None:
     assert settings["model"]["categoricalCols"] == ["admission_type_id"]
     assert settings["model"]["orderedCols"] == {"pain": ["none", "mild", "severe"]}
     assert settings["size"]["choose"] == "recommended"
-    assert '# - "los"' in text
+    assert "# - los\n" in text
 
 
 def test_as_a_table(look: Inspection) -> None:
