@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from xml.etree import ElementTree
 
 import matplotlib as mpl
 import numpy as np
@@ -11,10 +13,22 @@ import pytest
 from matplotlib import pyplot
 from sklearn.metrics import roc_auc_score
 
-from figs_spark import plot_calibration, plot_roc, plot_sizes
+from figs_spark import (
+    Feature,
+    FIGSClassificationModel,
+    Node,
+    OperatingPoint,
+    Split,
+    TreeSum,
+    plot_calibration,
+    plot_roc,
+    plot_sizes,
+)
 from figs_spark.app.charts import draw_calibration, draw_roc
 from figs_spark.clinical.curves import Curve, RowsByScore
 from figs_spark.clinical.measures import bin_line
+from figs_spark.pictures.overview import questions
+from tests.support.fitted import fitted
 
 mpl.use("agg")
 
@@ -127,3 +141,51 @@ def test_sizes_mark_the_one_that_was_chosen() -> None:
     for sizes in (table.assign(standardError=0.1), table.drop(columns="trainingLoss")):
         legend = plot_sizes(sizes, chosen=1).axes[0].get_legend()
         assert "chosen: 1 splits" in [text.get_text() for text in legend.get_texts()]
+
+
+# Groups and operating points in the pictures of a model
+
+
+def test_which_features_each_group_uses() -> None:
+    model = fitted("GFIGS", 2)
+    table = model.featuresByGroup
+    assert list(table.columns) == ["a", "b"]
+    assert table.sum().tolist() == pytest.approx([1, 1])
+    used = {f for s in model._sums.values() for f in (s.features[p.feature].name for p in s.splits)}
+    assert set(table.index) == used
+    text = "".join(ElementTree.fromstring(model.toOverviewSVG()).itertext())
+    assert "Probability of y = 1: what is asked, by group" in text
+    assert "8 splits" in text
+    first = model._sums["a"].splits[0]
+    assert questions(model._sums["a"], first.feature)[0] in text
+    assert len(model.plotOverview().texts) > len(table)
+    assert model._repr_html_().count("<svg") == 3
+
+
+def test_the_operating_point_is_in_picture_and_waterfall() -> None:
+    model, row = only_numbers(), {"a": 1.0, "b": -1.0}
+    assert "Threshold" not in str(model.explain(row))
+    squares = (9.0, 1.0, 5.0, 1.0)
+    point = OperatingPoint(0.9, 0.25, tp=9.0, fp=1.0, tn=5.0, fn=1.0, squares=squares)
+    model._operating_point = point
+    model._set(threshold=point.threshold)
+    assert "Above 25%: predict y = 1" in words(model.toSVG())
+    for b, verdict in ((-1.0, "not above the threshold: do not"), (1.0, "above the threshold:")):
+        explained = model.explain(row | {"b": b})
+        assert f"Threshold: {verdict} predict y = 1" in str(explained)
+        assert f"Threshold {verdict} predict y = 1" in words(explained.toSVG())
+
+
+def words(svg: str) -> str:
+    """The text of a picture, in one line."""
+    return re.sub(r"\s+", " ", " ".join(ElementTree.fromstring(svg).itertext()))
+
+
+def only_numbers() -> FIGSClassificationModel:
+    """A model of one split: 10% or 60%."""
+    model = FIGSClassificationModel(featuresCols=["a", "b"], labelCol="y")
+    leaves = [Node((value,), rows=100, weight=100.0) for value in (0.1, 0.6)]
+    root = Node((0.0,), 200, 200.0, Split(1, 0, 1.0, True, threshold=0.0), *leaves)
+    model.treeSum = TreeSum((Feature("a"), Feature("b")), (root,), (0.35,), (0.2, 0.1))
+    model._classes = 2
+    return model
