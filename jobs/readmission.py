@@ -3,8 +3,8 @@
     spark-submit jobs/readmission.py --input diabetic_data.csv.gz --output build/readmission
 
 The input is the UCI extract "Diabetes 130-US hospitals" as it is downloaded. Without one, a table
-of the same shape is generated. Early readmission is predicted from all columns, and from all but the
-ICD-9 codes. Patients are divided 70 to 30 by a hash; those who died are left out. Intervals are by
+of the same shape is generated. Early readmission is predicted from all columns, and from all but
+the ICD-9 codes. Patients are divided 70 to 30 by a hash; those who died are left out. Intervals are by
 the bootstrap over patients of the test rows, and so are the differences to FIGS. The scores of each
 model are kept in the output folder, so models may be run one by one: `--models figs tree`.
 
@@ -58,10 +58,10 @@ class Stays:
 
     def tables(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """The same rows for pandas; codes are text."""
-        train, test = (part.orderBy(ROW).toPandas() for part in (self.train, self.test))
-        for table in (train, test):
+        tables: list[Any] = [part.orderBy(ROW).toPandas() for part in (self.train, self.test)]
+        for table in tables:
             table[CODES] = table[CODES].astype(str)
-        return train, test
+        return tables[0], tables[1]
 
 
 Scores = Any  # a pandas Series: the risk of each test row, by ROW
@@ -148,7 +148,7 @@ MODELS: dict[str, tuple[str, Callable[[Stays], Scores]]] = {
 
 
 def _by_row(scored: DataFrame) -> Scores:
-    risk = vector_to_array("probability")[1].alias("risk")
+    risk = vector_to_array(F.col("probability"))[1].alias("risk")
     table: Any = scored.select(ROW, risk).toPandas()
     return table.set_index(ROW)["risk"]
 
@@ -156,7 +156,7 @@ def _by_row(scored: DataFrame) -> Scores:
 def read(spark: SparkSession, path: str | None, rows: int) -> DataFrame:
     """The stays with the label, without patients who died."""
     if path is None:
-        raw = encounters(spark, rows).replace("?", None)  # type: ignore[arg-type]
+        raw = encounters(spark, rows).replace("?", None)
     else:
         raw = spark.read.csv(path, header=True, inferSchema=True, nullValue="?")
     stays = raw.where(F.col("discharge_disposition_id") != DIED)
