@@ -4,9 +4,9 @@
 
 The input is the UCI extract "Diabetes 130-US hospitals" as it is downloaded. Without one, a table
 of the same shape is generated. Early readmission is predicted from all columns, and from all but
-the ICD-9 codes. Patients are divided 70 to 30 by a hash; those who died are left out. Intervals are by
-the bootstrap over patients of the test rows, and so are the differences to FIGS. The scores of each
-model are kept in the output folder, so models may be run one by one: `--models figs tree`.
+the ICD-9 codes. Patients are divided 70 to 30 by a hash; those who died are left out. Intervals are
+by the bootstrap over patients of the test rows, and so are the differences to FIGS. The scores of
+each model are kept in the output folder, so models may be run one by one: `--models figs tree`.
 
 EBM needs `pip install interpret-core`; it is left out if that is not installed.
 """
