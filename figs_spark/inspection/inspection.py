@@ -144,7 +144,12 @@ def inspect(
     if min_category_count < 1:
         raise ValueError(f"min_category_count must be at least 1, got {min_category_count}.")
     frame, y, described = labelled(df, label, positive, min_category_count)
-    fields = [f for f in df.schema.fields if not mentions(label, f.name)]
+    is_column = label in df.columns
+    fields = [
+        f
+        for f in df.schema.fields
+        if not (f.name == label if is_column else mentions(label, f.name))
+    ]
     if not fields:
         raise ValueError(f"The table has no column besides the label '{label}'.")
     counted = count_columns(frame, fields, y, min_category_count, described.rows)
