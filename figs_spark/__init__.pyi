@@ -679,7 +679,7 @@ class _HasVerbose:
     verbose: Param[bool]
 
     def setVerbose(self, value: bool) -> Self:
-        """Set `verbose`: show a progress bar."""
+        """Set `verbose`: show a bar: profile, pack, grow, and the splits made so far."""
 
     def getVerbose(self) -> bool:
         """The value of `verbose`, or its default."""

@@ -27,7 +27,7 @@ from figs_spark.pictures.shapes import Drawing
 from figs_spark.pictures.trees import draw_model
 from figs_spark.stages.base.checks import Checked, check
 from figs_spark.stages.base.estimator import Growing, progress_bar
-from figs_spark.stages.base.inputs import as_numbers
+from figs_spark.stages.base.inputs import used_numbers
 from figs_spark.stages.base.model import FittedModel
 from figs_spark.stages.base.outputs import (
     ClassificationOutputs,
@@ -119,9 +119,10 @@ class BaggedModel(FittedModel):
         dataset, features = self._with_features(dataset, f"{self.uid}_features")
         ensemble = Ensemble.of(self.members, self._sum_outcome)
         predict = table_udf(
-            partial(ensemble.predict_held, sampling(self, Target(self._classes))), self.numFeatures
+            partial(ensemble.predict_held, sampling(self, Target(self._classes))), ensemble.width
         )
-        predictions = predict(as_numbers(self._features, features), F.xxhash64(column(name)))
+        cells = used_numbers(self._features, features, ensemble.used)
+        predictions = predict(cells, F.xxhash64(column(name)))
         return dataset.withColumn(outputCol, predictions).drop(f"{self.uid}_features")
 
     def _text(self, small_cell: int | None = None) -> str:
@@ -192,8 +193,8 @@ class BaggedModel(FittedModel):
 
     def _score_array(self, features: Sequence[Column]) -> Column:
         ensemble = Ensemble.of(self.members, self._sum_outcome)
-        score = table_udf(ensemble.predict, self.numFeatures)
-        return score(as_numbers(self._features, features))
+        score = table_udf(ensemble.predict, ensemble.width)
+        return score(used_numbers(self._features, features, ensemble.used))
 
     def _raw_scores(self, values: Any) -> np.ndarray:
         expected = [self._sum_outcome.expected_table(m.predict(values)) for m in self.members]
@@ -251,11 +252,11 @@ class BaggedEstimator(Growing):
     def _fit(self, dataset: DataFrame) -> BaggedModel:
         get = self.getOrDefault
         self._check_params()
-        checked = self._checked(self._with_derived(dataset))
-        target = checked.table.target
-        self._check_params(target.classes)
-        weights = sampling(self, target)
         with progress_bar(get("verbose"), None) as step:
+            checked = self._checked(self._with_derived(dataset))
+            target = checked.table.target
+            self._check_params(target.classes)
+            weights = sampling(self, target)
             plan, members = self._plan(checked), get("numEstimators")
             trained = train(checked.table, plan, members, weights, get("oobScore"), step)
         model: BaggedModel = self._copyValues(self._model_class())

@@ -432,7 +432,8 @@ def test_a_log_line_per_split_and_a_bar(
         assert f", gain {row['gain']:.6g}, " in line
         assert line.endswith(" s")
     bar = capsys.readouterr().err
-    assert "FIGS" in bar
+    phases = [bar.index(f"FIGS, {phase}") for phase in ("profile", "pack", "grow")]
+    assert phases == sorted(phases)
     assert "3/3" in bar
 
 
