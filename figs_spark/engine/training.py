@@ -21,12 +21,13 @@ from figs_spark.engine.grower import UNLIMITED_SPLITS, Growth, GrowthRules
 from figs_spark.engine.histograms import Floats, Layout
 from figs_spark.engine.joint_growth import JointGrowth
 from figs_spark.engine.logistic_growth import LogisticGrowth
+from figs_spark.engine.out_of_bag import OutOfBag, length, out_of_bag_sums
 from figs_spark.engine.packing import collect_packed, pack_here, packed_on_cluster
 from figs_spark.engine.polishing import PolishedGrowth
 from figs_spark.engine.progress import GROW, QUIET, Progress
 from figs_spark.engine.refitting import Basis, Order, Refit, fit_path, free
-from figs_spark.engine.replay import OUT_OF_BAG_SUMS, Replay, held_out_losses, out_of_bag_sums
-from figs_spark.engine.table import Table
+from figs_spark.engine.replay import Replay, held_out_losses
+from figs_spark.engine.table import Table, Target
 from figs_spark.engine.value_samples import value_samples
 from figs_spark.engine.weights import OwnWeights, Weights
 from figs_spark.treesum import TreeSum
@@ -57,7 +58,7 @@ class Trained:
 
     models: list[TreeSum]
     held_out_losses: list[Floats] | None = None  # of each model after 0, 1, 2, ... splits
-    out_of_bag: Floats | None = None  # see `out_of_bag_sums`
+    out_of_bag: OutOfBag | None = None
     freedoms: list[list[int]] | None = None  # of each model by split, see `Growth.freedoms`
     samples: tuple[Coefficients, ...] | None = None  # of the first model, see `value_samples`
     with_refit: list[Floats] | None = None  # held-out losses with values fitted together at the end
@@ -99,7 +100,7 @@ def train(
             [growth.model for growth in grown], freedoms=[growth.freedoms for growth in grown]
         )
         if out_of_bag:
-            return replace(trained, out_of_bag=_out_of_bag(backend, grown))
+            return replace(trained, out_of_bag=_out_of_bag(backend, grown, table.target))
         if "held" in table.frame.columns:
             trained = replace(trained, held_out_losses=_held_out(backend, grown))
         if both_refits:
@@ -263,10 +264,10 @@ def _held_out(backend: Backend, grown: Sequence[Growth]) -> list[Floats]:
         return [total[1:] / total[0] for total in totals]
 
 
-def _out_of_bag(backend: Backend, grown: Sequence[Growth]) -> Floats:
+def _out_of_bag(backend: Backend, grown: Sequence[Growth], target: Target) -> OutOfBag:
     replays = [Replay.of(growth) for growth in grown]
     work = partial(out_of_bag_sums, replays=replays, weights=backend.weights)
-    return backend.add_up(work, OUT_OF_BAG_SUMS)
+    return OutOfBag.of(backend.add_up(work, length(target)), target)
 
 
 @contextmanager

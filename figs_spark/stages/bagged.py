@@ -92,6 +92,7 @@ class BaggedModel(FittedModel):
         super().__init__(**params)
         self.members: tuple[TreeSum, ...] = ()
         self.oobScore: float | None = None
+        self.oobAuc: float | None = None  # of two classes
 
     @property
     def numMembers(self) -> int:
@@ -112,7 +113,7 @@ class BaggedModel(FittedModel):
         changed = self.copy()
         changed.members = tuple(only_named([change(member) for member in self.members]))
         if changed.members != self.members:
-            changed.oobScore = None
+            changed.oobScore = changed.oobAuc = None
         return changed
 
     def oobPredictions(self, dataset: DataFrame, outputCol: str = "oobPrediction") -> DataFrame:
@@ -172,7 +173,8 @@ class BaggedModel(FittedModel):
         """The out-of-bag score in words, if there is one."""
         if self.oobScore is None:
             return []
-        return [f"{self._score_name} out of bag: {self.oobScore:.4f}"]
+        area = "" if self.oobAuc is None else f", AUC {self.oobAuc:.4f}"
+        return [f"{self._score_name} out of bag: {self.oobScore:.4f}{area}"]
 
     def _drawing(self, width: float, small_cell: int | None = None) -> Drawing:
         notes = "; ".join([self._kind.capitalize(), *self._evaluation]) + "."
@@ -216,9 +218,11 @@ class BaggedModel(FittedModel):
     # Saving
 
     def _contents(self) -> dict[str, Any]:
+        area = {} if self.oobAuc is None else {"oobAuc": plain(self.oobAuc)}
         return {
             "members": [to_dict(member) for member in self.members],
             "oobScore": None if self.oobScore is None else plain(self.oobScore),
+            **area,
             **self._class_contents(),
         }
 
@@ -226,6 +230,8 @@ class BaggedModel(FittedModel):
         self.members = read_members(contents, source)
         score = Entry(contents, source).inner("oobScore")
         self.oobScore = None if score.value is None else score.number("nan", "inf", "-inf")
+        if "oobAuc" in contents:  # version 0.1.0 had none
+            self.oobAuc = Entry(contents, source).inner("oobAuc").number("nan")
         self._set_classes(contents, self.members[0], source)
 
 
@@ -271,7 +277,8 @@ class BaggedEstimator(Growing):
         model._resetUid(self.uid)
         model.members = tuple(only_named(trained.models))
         model._classes, model._class_names = target.classes, checked.class_names
-        model.oobScore = None if trained.out_of_bag is None else _score(trained.out_of_bag, target)
+        if (out_of_bag := trained.out_of_bag) is not None:
+            model.oobScore, model.oobAuc = out_of_bag.score, out_of_bag.area
         return model
 
     def _checked(self, dataset: DataFrame) -> Checked:
@@ -289,14 +296,6 @@ def sampling(stage: Any, target: Target) -> BootstrapWeights:
     """The sample of each member."""
     get = stage.getOrDefault
     return BootstrapWeights(target, get("seed"), get("subsamplingRate"), get("bootstrap"))
-
-
-def _score(sums: np.ndarray, target: Target) -> float:
-    """R2, or the share of rows with the right class."""
-    weight, total, squares, error, right, _ = sums
-    if target.classes:
-        return float(right / weight)
-    return float(1 - error / (squares - total**2 / weight))
 
 
 @with_signature

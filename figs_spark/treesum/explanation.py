@@ -116,6 +116,10 @@ class Explanation:
             rows.append(("Prediction", [reading.predicted(v) for v in self.prediction]))
         if self.interval is not None:
             rows.append((SHOWN, [self.interval_text]))
+        if reading.threshold is not None:
+            rows.append(
+                (f"Threshold: {reading.decided(self.prediction[0])}", [reading.threshold[1]])
+            )
         lines = [reading.labels.subject, "", *_lines(rows, reading.labels.outputs)]
         return visible("\n".join(lines).replace(MINUS, "-"))
 
