@@ -99,9 +99,7 @@ class Ensemble:
 
     def interval(self, table: Floats) -> Floats:
         """The ends of the interval of what the members expect in their one output, (rows, 2)."""
-        scores = self.member_scores(table)
-        members = range(scores.shape[1])
-        expected = [self.outcome.expected_table(scores[:, member])[:, 0] for member in members]
+        expected = [self.outcome.expected(list(one))[0] for one in self.member_scores(table)]
         return np.column_stack(between(np.array(expected)))
 
     def predict_held(
