@@ -110,7 +110,7 @@ def operating_table(results: Evaluated) -> Html:
     counts = [
         (
             _threshold(line),
-            *(shown(line.get(f"{name}PerThousand"), 0) for name in ("flagged", "tp", "fp", "fn")),
+            *(count(line.get(f"{name}PerThousand")) for name in ("flagged", "tp", "fp", "fn")),
         )
         for line in results.operating_points
     ]
