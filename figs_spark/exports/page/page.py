@@ -132,7 +132,7 @@ def _model(page: Page, fields: Mapping[int, Field]) -> Html:
                 _worded(one, fields), labels, PICTURE, heading or page.labels.subject
             )
             parts.append(picture(drawing, wide=True))
-    parts += [element("p", note, class_="quiet") for note in page.model.notes]
+    parts += [element("p", note, class_="quiet") for note in page.model.remarks]
     return joined(parts)
 
 
