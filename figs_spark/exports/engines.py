@@ -11,6 +11,7 @@ import importlib
 import json
 import math
 import os
+import pickle
 import sqlite3
 import subprocess
 import sys
@@ -249,15 +250,44 @@ def _java() -> Any:
 
 
 def run_onnx(serialized: bytes, model: Instrument, patients: Sequence[Patient]) -> Rows:
-    import onnxruntime
+    return run_onnx_models([(serialized, model)], patients)[0]
 
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
+
+def run_onnx_models(
+    models: Sequence[tuple[bytes, Instrument]], patients: Sequence[Patient]
+) -> list[Rows]:
+    """The rows of each model, by onnxruntime in a process of its own, which alone a fault ends."""
+    tasks = []
+    for serialized, model in models:
+        outputs = ["score", *(["probability"] if model.classes else []), "prediction"]
+        tasks.append((serialized, outputs, onnx_inputs(model, patients)))
+    done = subprocess.run(
+        [sys.executable, "-c", _RUN_ONNX],
+        input=pickle.dumps(tasks),
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        check=False,
+    )
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        reason = said[-1] if said else "it says nothing"
+        raise ValueError(f"onnxruntime ended with code {done.returncode}: {reason}")
+    return [
+        [[None if math.isnan(v) else v for v in row] for row in table]
+        for table in json.loads(done.stdout)
+    ]
+
+
+_RUN_ONNX = """
+import json, pickle, sys
+import numpy, onnxruntime
+options = onnxruntime.SessionOptions()
+options.intra_op_num_threads = 1
+def table(serialized, outputs, inputs):
     session = onnxruntime.InferenceSession(serialized, options, providers=["CPUExecutionProvider"])
-    outputs = ["score", *(["probability"] if model.classes else []), "prediction"]
-    arrays = session.run(outputs, onnx_inputs(model, patients))
-    table = np.hstack(arrays)
-    return [[None if math.isnan(v) else v for v in row] for row in table.tolist()]
+    return numpy.hstack(session.run(outputs, inputs)).tolist()
+print(json.dumps([table(*task) for task in pickle.load(sys.stdin.buffer)]))
+"""
 
 
 def onnx_inputs(model: Instrument, patients: Sequence[Patient]) -> dict[str, Any]:
