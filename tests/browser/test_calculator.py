@@ -118,8 +118,8 @@ def test_dates_and_times_are_typed_as_such(show: Callable[..., Any]) -> None:
     ]
     model = instrument(TreeSum(features, tuple(trees), (0.0,), (0.0,) * 4), classes=2)
     page = show(page_of(model))
-    moments = ("2020-09-13T12:26:40", "2020-09-13T12:26:41", "1969-12-30T23:59:59.400")
-    moments = (*moments, "1969-12-31T00:00", "")
+    before_1970 = ("1969-12-30T23:59:59.400", "1969-12-31T00:00")
+    moments = ("2020-09-13T12:26:40", "2020-09-13T12:26:41", *before_1970, "")
     typed = [
         [["field-0", day], ["field-1", one], ["field-2", two]]
         for day in ("2019-04-14", "2019-04-15", "1900-02-28", "")
