@@ -6,12 +6,12 @@ is not installed raises `NoEngine`, which says what to install.
 
 from __future__ import annotations
 
+import base64
 import functools
 import importlib
 import json
 import math
 import os
-import pickle
 import sqlite3
 import subprocess
 import sys
@@ -260,16 +260,19 @@ def run_onnx_models(
     tasks = []
     for serialized, model in models:
         outputs = ["score", *(["probability"] if model.classes else []), "prediction"]
-        tasks.append((serialized, outputs, onnx_inputs(model, patients)))
+        inputs = onnx_inputs(model, patients).items()
+        arrays = {name: [array.dtype == object, array.tolist()] for name, array in inputs}
+        tasks.append([base64.b64encode(serialized).decode(), outputs, arrays])
     done = subprocess.run(
         [sys.executable, "-c", _RUN_ONNX],
-        input=pickle.dumps(tasks),
+        input=json.dumps(tasks),
         capture_output=True,
+        encoding="utf-8",
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         check=False,
     )
     if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
+        said = done.stderr.strip().splitlines()
         reason = said[-1] if said else "it says nothing"
         raise ValueError(f"onnxruntime ended with code {done.returncode}: {reason}")
     return [
@@ -279,14 +282,16 @@ def run_onnx_models(
 
 
 _RUN_ONNX = """
-import json, pickle, sys
+import base64, json, sys
 import numpy, onnxruntime
 options = onnxruntime.SessionOptions()
 options.intra_op_num_threads = 1
-def table(serialized, outputs, inputs):
-    session = onnxruntime.InferenceSession(serialized, options, providers=["CPUExecutionProvider"])
+def table(encoded, outputs, arrays):
+    model, own = base64.b64decode(encoded), ["CPUExecutionProvider"]
+    session = onnxruntime.InferenceSession(model, options, providers=own)
+    inputs = {n: numpy.array(v, dtype=object if text else float) for n, (text, v) in arrays.items()}
     return numpy.hstack(session.run(outputs, inputs)).tolist()
-print(json.dumps([table(*task) for task in pickle.load(sys.stdin.buffer)]))
+print(json.dumps([table(*task) for task in json.load(sys.stdin)]))
 """
 
 
