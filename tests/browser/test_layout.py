@@ -10,6 +10,8 @@ import pytest
 
 from tests.browser.pages import pages
 
+A4_WIDTH = 695  # pixels between the margins
+
 # Every control has a name that a screen reader can say, and every picture has a title.
 NAMELESS = """() => [
   ...[...document.querySelectorAll("input, select, button")].filter((control) =>
@@ -97,6 +99,14 @@ def test_everything_has_a_name(name: str, show: Callable[..., Any]) -> None:
     assert len(ids) == len(set(ids))
     assert set(page.run(REFERRED)) <= set(ids)
     assert page.page.get_attribute("html", "lang") == "en"
+
+
+@pytest.mark.parametrize("name", pages())
+def test_paper_is_wide_enough(name: str, show: Callable[..., Any]) -> None:
+    """If anything is wider than the paper, the browser prints everything in small type."""
+    page = show(pages()[name](), width=A4_WIDTH)
+    page.page.emulate_media(media="print")
+    assert page.run("() => document.documentElement.scrollWidth") <= A4_WIDTH
 
 
 def test_on_paper_the_calculator_is_a_card(show: Callable[..., Any], tmp_path: Path) -> None:
