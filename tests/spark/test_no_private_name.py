@@ -134,7 +134,6 @@ def test_jobs(
         evaluation = ("--input", table, "--model", written / "figs", "--groups", "referrer", "ward")
         output = written / "evaluation"
         assert call("evaluate", *evaluation, "--privacy", "strict", "--output", output) == 0
-        assert call("report", *evaluation, "--output", written / "report.html") == 0
     assert is_clean(caplog.text)
     assert is_clean("".join(capfd.readouterr()))
     assert unclean_files(written) == []
