@@ -165,6 +165,17 @@ class _HasClassWeight:
     def getClassWeight(self) -> str | dict[int, float]:
         """The value of `classWeight`, or its default."""
 
+class _HasCodeSystems:
+    codeSystems: Param[dict[str, Any] | None]
+
+    def setCodeSystems(self, value: Mapping[str, str] | None) -> Self:
+        """Set `codeSystems`: {column: system}: text that holds codes with levels, which are
+        split as well: 'icd9' and 'icd10' (chapters, blocks, categories), 'atc', 'dotted',
+        'prefix:1,3' (first characters)."""
+
+    def getCodeSystems(self) -> dict[str, Any] | None:
+        """The value of `codeSystems`, or its default."""
+
 class _HasContributionsCol:
     contributionsCol: Param[str]
 
@@ -701,20 +712,21 @@ class _HasWorkDir:
         """The value of `workDir`, or its default."""
 
 class _BaggedFIGSClassificationParams(
-    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasDerivedCols,
-    _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLoss, _HasClassWeight, _HasProbabilityCol,
-    _HasRawPredictionCol, _HasThreshold, _HasThresholds, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth,
-    _HasMaxBins, _HasMinCategoryCount, _HasCategorySmoothing, _HasMinInstancesPerNode,
-    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone,
-    _HasForbidden, _HasRequired, _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty,
-    _HasMaxFeatures, _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir,
-    _HasVerbose, _HasNumEstimators, _HasSubsamplingRate, _HasBootstrap, _HasIdCol
+    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasCodeSystems,
+    _HasDerivedCols, _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLoss, _HasClassWeight,
+    _HasProbabilityCol, _HasRawPredictionCol, _HasThreshold, _HasThresholds, _HasMaxSplits,
+    _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount, _HasCategorySmoothing,
+    _HasMinInstancesPerNode, _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam,
+    _HasRefit, _HasMonotone, _HasForbidden, _HasRequired, _HasInteractionGroups, _HasFeatureCosts,
+    _HasNewFeaturePenalty, _HasMaxFeatures, _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed,
+    _HasMode, _HasWorkDir, _HasVerbose, _HasNumEstimators, _HasSubsamplingRate, _HasBootstrap,
+    _HasIdCol
 ): ...
 
 class _BaggedFIGSRegressionParams(
-    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasDerivedCols,
-    _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth,
-    _HasMaxBins, _HasMinCategoryCount, _HasCategorySmoothing, _HasMinInstancesPerNode,
+    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasCodeSystems,
+    _HasDerivedCols, _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasMaxSplits, _HasMaxTrees,
+    _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount, _HasCategorySmoothing, _HasMinInstancesPerNode,
     _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone,
     _HasForbidden, _HasRequired, _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty,
     _HasMaxFeatures, _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir,
@@ -722,53 +734,53 @@ class _BaggedFIGSRegressionParams(
 ): ...
 
 class _FIGSClassificationParams(
-    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasDerivedCols,
-    _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasLoss,
-    _HasClassWeight, _HasProbabilityCol, _HasRawPredictionCol, _HasThreshold, _HasThresholds,
-    _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
-    _HasCategorySmoothing, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone, _HasForbidden, _HasRequired,
-    _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty, _HasMaxFeatures,
-    _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasValidationIndicatorCol, _HasSeed, _HasMode,
-    _HasWorkDir, _HasVerbose
+    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasCodeSystems,
+    _HasDerivedCols, _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLeafCol,
+    _HasContributionsCol, _HasLoss, _HasClassWeight, _HasProbabilityCol, _HasRawPredictionCol,
+    _HasThreshold, _HasThresholds, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins,
+    _HasMinCategoryCount, _HasCategorySmoothing, _HasMinInstancesPerNode,
+    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone,
+    _HasForbidden, _HasRequired, _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty,
+    _HasMaxFeatures, _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasValidationIndicatorCol,
+    _HasSeed, _HasMode, _HasWorkDir, _HasVerbose
 ): ...
 
 class _FIGSRegressionParams(
-    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasDerivedCols,
-    _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLeafCol, _HasContributionsCol,
-    _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
-    _HasCategorySmoothing, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone, _HasForbidden, _HasRequired,
-    _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty, _HasMaxFeatures,
-    _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasValidationIndicatorCol, _HasSeed, _HasMode,
-    _HasWorkDir, _HasVerbose
+    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasCodeSystems,
+    _HasDerivedCols, _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLeafCol,
+    _HasContributionsCol, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins,
+    _HasMinCategoryCount, _HasCategorySmoothing, _HasMinInstancesPerNode,
+    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone,
+    _HasForbidden, _HasRequired, _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty,
+    _HasMaxFeatures, _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasValidationIndicatorCol,
+    _HasSeed, _HasMode, _HasWorkDir, _HasVerbose
 ): ...
 
 class _GFIGSClassificationParams(
-    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasDerivedCols,
-    _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasLoss,
-    _HasClassWeight, _HasProbabilityCol, _HasRawPredictionCol, _HasThreshold, _HasThresholds,
-    _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
-    _HasCategorySmoothing, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone, _HasForbidden, _HasRequired,
-    _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty, _HasMaxFeatures,
-    _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose,
-    _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup, _HasUnseenGroup, _HasMembershipFeaturesCols,
-    _HasMembershipExcludeCols, _HasMembershipFolds, _HasMembershipFoldCol,
-    _HasMembershipProbabilityCol
+    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasCodeSystems,
+    _HasDerivedCols, _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLeafCol,
+    _HasContributionsCol, _HasLoss, _HasClassWeight, _HasProbabilityCol, _HasRawPredictionCol,
+    _HasThreshold, _HasThresholds, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins,
+    _HasMinCategoryCount, _HasCategorySmoothing, _HasMinInstancesPerNode,
+    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone,
+    _HasForbidden, _HasRequired, _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty,
+    _HasMaxFeatures, _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir,
+    _HasVerbose, _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup, _HasUnseenGroup,
+    _HasMembershipFeaturesCols, _HasMembershipExcludeCols, _HasMembershipFolds,
+    _HasMembershipFoldCol, _HasMembershipProbabilityCol
 ): ...
 
 class _GFIGSRegressionParams(
-    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasDerivedCols,
-    _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLeafCol, _HasContributionsCol,
-    _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
-    _HasCategorySmoothing, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone, _HasForbidden, _HasRequired,
-    _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty, _HasMaxFeatures,
-    _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose,
-    _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup, _HasUnseenGroup, _HasMembershipFeaturesCols,
-    _HasMembershipExcludeCols, _HasMembershipFolds, _HasMembershipFoldCol,
-    _HasMembershipProbabilityCol
+    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasCodeSystems,
+    _HasDerivedCols, _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLeafCol,
+    _HasContributionsCol, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins,
+    _HasMinCategoryCount, _HasCategorySmoothing, _HasMinInstancesPerNode,
+    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone,
+    _HasForbidden, _HasRequired, _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty,
+    _HasMaxFeatures, _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir,
+    _HasVerbose, _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup, _HasUnseenGroup,
+    _HasMembershipFeaturesCols, _HasMembershipExcludeCols, _HasMembershipFolds,
+    _HasMembershipFoldCol, _HasMembershipProbabilityCol
 ): ...
 
 class _SensitivitySpecificityEvaluatorParams(
@@ -790,16 +802,17 @@ class BaggedFIGSClassifier(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
         categoricalCols: Sequence[str] | None = None,
         orderedCols: Mapping[str, Sequence[str]] | None = None,
-        derivedCols: Mapping[str, str] | None = None, labelCol: str = "label",
-        weightCol: str | None = None, predictionCol: str = "prediction", loss: str = "squared",
-        classWeight: str | Mapping[int, float] = "none", probabilityCol: str = "probability",
-        rawPredictionCol: str = "rawPrediction", threshold: float = 0.5,
-        thresholds: Sequence[float] | None = None, maxSplits: int | None = 10,
-        maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
-        minCategoryCount: int = 10, categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
-        minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
-        regParam: float | str = 0.0, refit: str = "none", monotone: Mapping[str, int] | None = None,
-        forbidden: Sequence[str] | None = None, required: Sequence[str] | None = None,
+        codeSystems: Mapping[str, str] | None = None, derivedCols: Mapping[str, str] | None = None,
+        labelCol: str = "label", weightCol: str | None = None, predictionCol: str = "prediction",
+        loss: str = "squared", classWeight: str | Mapping[int, float] = "none",
+        probabilityCol: str = "probability", rawPredictionCol: str = "rawPrediction",
+        threshold: float = 0.5, thresholds: Sequence[float] | None = None,
+        maxSplits: int | None = 10, maxTrees: int | None = None, maxDepth: int | None = None,
+        maxBins: int = 255, minCategoryCount: int = 10, categorySmoothing: float = 20.0,
+        minInstancesPerNode: int = 1, minWeightFractionPerNode: float = 0.0,
+        minImpurityDecrease: float = 0.0, regParam: float | str = 0.0, refit: str = "none",
+        monotone: Mapping[str, int] | None = None, forbidden: Sequence[str] | None = None,
+        required: Sequence[str] | None = None,
         interactionGroups: Sequence[Sequence[str]] | None = None,
         featureCosts: Mapping[str, float] | None = None, newFeaturePenalty: float = 0.0,
         maxFeatures: int | None = None,
@@ -829,13 +842,14 @@ class BaggedFIGSRegressor(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
         categoricalCols: Sequence[str] | None = None,
         orderedCols: Mapping[str, Sequence[str]] | None = None,
-        derivedCols: Mapping[str, str] | None = None, labelCol: str = "label",
-        weightCol: str | None = None, predictionCol: str = "prediction", maxSplits: int | None = 10,
-        maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
-        minCategoryCount: int = 10, categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
-        minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
-        regParam: float | str = 0.0, refit: str = "none", monotone: Mapping[str, int] | None = None,
-        forbidden: Sequence[str] | None = None, required: Sequence[str] | None = None,
+        codeSystems: Mapping[str, str] | None = None, derivedCols: Mapping[str, str] | None = None,
+        labelCol: str = "label", weightCol: str | None = None, predictionCol: str = "prediction",
+        maxSplits: int | None = 10, maxTrees: int | None = None, maxDepth: int | None = None,
+        maxBins: int = 255, minCategoryCount: int = 10, categorySmoothing: float = 20.0,
+        minInstancesPerNode: int = 1, minWeightFractionPerNode: float = 0.0,
+        minImpurityDecrease: float = 0.0, regParam: float | str = 0.0, refit: str = "none",
+        monotone: Mapping[str, int] | None = None, forbidden: Sequence[str] | None = None,
+        required: Sequence[str] | None = None,
         interactionGroups: Sequence[Sequence[str]] | None = None,
         featureCosts: Mapping[str, float] | None = None, newFeaturePenalty: float = 0.0,
         maxFeatures: int | None = None,
@@ -865,9 +879,9 @@ class FIGSClassifier(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
         categoricalCols: Sequence[str] | None = None,
         orderedCols: Mapping[str, Sequence[str]] | None = None,
-        derivedCols: Mapping[str, str] | None = None, labelCol: str = "label",
-        weightCol: str | None = None, predictionCol: str = "prediction", leafCol: str = "",
-        contributionsCol: str = "", loss: str = "squared",
+        codeSystems: Mapping[str, str] | None = None, derivedCols: Mapping[str, str] | None = None,
+        labelCol: str = "label", weightCol: str | None = None, predictionCol: str = "prediction",
+        leafCol: str = "", contributionsCol: str = "", loss: str = "squared",
         classWeight: str | Mapping[int, float] = "none", probabilityCol: str = "probability",
         rawPredictionCol: str = "rawPrediction", threshold: float = 0.5,
         thresholds: Sequence[float] | None = None, maxSplits: int | None = 12,
@@ -904,11 +918,11 @@ class FIGSRegressor(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
         categoricalCols: Sequence[str] | None = None,
         orderedCols: Mapping[str, Sequence[str]] | None = None,
-        derivedCols: Mapping[str, str] | None = None, labelCol: str = "label",
-        weightCol: str | None = None, predictionCol: str = "prediction", leafCol: str = "",
-        contributionsCol: str = "", maxSplits: int | None = 12, maxTrees: int | None = None,
-        maxDepth: int | None = None, maxBins: int = 255, minCategoryCount: int = 10,
-        categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
+        codeSystems: Mapping[str, str] | None = None, derivedCols: Mapping[str, str] | None = None,
+        labelCol: str = "label", weightCol: str | None = None, predictionCol: str = "prediction",
+        leafCol: str = "", contributionsCol: str = "", maxSplits: int | None = 12,
+        maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
+        minCategoryCount: int = 10, categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
         regParam: float | str = 0.0, refit: str = "none", monotone: Mapping[str, int] | None = None,
         forbidden: Sequence[str] | None = None, required: Sequence[str] | None = None,
@@ -939,9 +953,9 @@ class GFIGSClassifier(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
         categoricalCols: Sequence[str] | None = None,
         orderedCols: Mapping[str, Sequence[str]] | None = None,
-        derivedCols: Mapping[str, str] | None = None, labelCol: str = "label",
-        weightCol: str | None = None, predictionCol: str = "prediction", leafCol: str = "",
-        contributionsCol: str = "", loss: str = "squared",
+        codeSystems: Mapping[str, str] | None = None, derivedCols: Mapping[str, str] | None = None,
+        labelCol: str = "label", weightCol: str | None = None, predictionCol: str = "prediction",
+        leafCol: str = "", contributionsCol: str = "", loss: str = "squared",
         classWeight: str | Mapping[int, float] = "none", probabilityCol: str = "probability",
         rawPredictionCol: str = "rawPrediction", threshold: float = 0.5,
         thresholds: Sequence[float] | None = None, maxSplits: int | None = 12,
@@ -982,11 +996,11 @@ class GFIGSRegressor(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
         categoricalCols: Sequence[str] | None = None,
         orderedCols: Mapping[str, Sequence[str]] | None = None,
-        derivedCols: Mapping[str, str] | None = None, labelCol: str = "label",
-        weightCol: str | None = None, predictionCol: str = "prediction", leafCol: str = "",
-        contributionsCol: str = "", maxSplits: int | None = 12, maxTrees: int | None = None,
-        maxDepth: int | None = None, maxBins: int = 255, minCategoryCount: int = 10,
-        categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
+        codeSystems: Mapping[str, str] | None = None, derivedCols: Mapping[str, str] | None = None,
+        labelCol: str = "label", weightCol: str | None = None, predictionCol: str = "prediction",
+        leafCol: str = "", contributionsCol: str = "", maxSplits: int | None = 12,
+        maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
+        minCategoryCount: int = 10, categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
         regParam: float | str = 0.0, refit: str = "none", monotone: Mapping[str, int] | None = None,
         forbidden: Sequence[str] | None = None, required: Sequence[str] | None = None,

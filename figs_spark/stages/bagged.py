@@ -40,6 +40,7 @@ from figs_spark.stages.params.declared import with_signature
 from figs_spark.treesum import Feature, TreeSum
 from figs_spark.treesum.adjustments import Adjustment
 from figs_spark.treesum.contents import read_members
+from figs_spark.treesum.levels import as_fitted
 from figs_spark.treesum.nodes import only_named
 from figs_spark.treesum.prediction import Outcome
 from figs_spark.treesum.serialization import to_dict
@@ -254,7 +255,7 @@ class BaggedEstimator(Growing):
             trained = train(checked.table, plan, members, weights, get("oobScore"), step)
         model: BaggedModel = self._copyValues(self._model_class())
         model._resetUid(self.uid)
-        model.members = tuple(only_named(trained.models))
+        model.members = tuple(as_fitted(trained.models))
         model._classes, model._class_names = target.classes, checked.class_names
         model.oobScore = None if trained.out_of_bag is None else _score(trained.out_of_bag, target)
         return model

@@ -35,6 +35,7 @@ from figs_spark.stages.params.declared import with_signature
 from figs_spark.treesum import Feature, Node, TreeSum
 from figs_spark.treesum.adjustments import Adjustment
 from figs_spark.treesum.contents import read_sum
+from figs_spark.treesum.levels import as_fitted
 from figs_spark.treesum.nodes import only_named
 from figs_spark.treesum.serialization import to_dict
 from figs_spark.treesum.strict_json import Entry, plain
@@ -248,7 +249,7 @@ class FIGSEstimator(NestedSizes):
             kept = int(np.argmin(losses))
         model: FIGSModel = self._copyValues(self._model_class())
         model._resetUid(self.uid)
-        (model.treeSum,) = only_named([grown.truncate(kept)])
+        (model.treeSum,) = as_fitted([grown.truncate(kept)])
         model._classes = checked.table.target.classes
         model._class_names = checked.class_names
         model._validation_losses = None if losses is None else tuple(losses.tolist())

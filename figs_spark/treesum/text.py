@@ -10,7 +10,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from figs_spark.treesum.nodes import BOOLEAN, CODE, Feature, Node, Split, TreeSum
+from figs_spark.treesum.code_systems import code_system
+from figs_spark.treesum.nodes import BOOLEAN, CODE, Category, Feature, Node, Split, TreeSum
 from figs_spark.treesum.small_cells import hidden
 from figs_spark.treesum.small_cells import shown as shown_count
 from figs_spark.treesum.times import shown_time
@@ -155,16 +156,37 @@ def number(value: float) -> str:
 
 
 def _membership(feature: Feature, split: Split, left: bool, shown: int | None) -> str:
-    listed, inside = split.categories or (), left == split.listed_left
+    listed: Sequence[Category] = split.categories or ()
+    inside = left == split.listed_left
     if _is_boolean(feature) and len(listed) == 1:
         return "is true" if listed[0] == inside else "is false"
     if feature.ordered and feature.categories is not None:
         first = min(listed, key=feature.categories.index)
         return f"{'>=' if inside else '<'} {_quoted(feature.label(first))}"
+    listed = _without_inner(feature, listed)
+    if len(listed) == 1 and _is_level(feature, listed[0]):
+        return f"{'in' if inside else 'not in'} {feature.label(listed[0])}"
     labels = [_quoted(feature.label(category)) for category in listed]
     if shown is not None and len(labels) > shown:
         labels[shown:] = [f"... {len(labels) - shown} more"]
     return f"{'in' if inside else 'not in'} {{{', '.join(labels)}}}"
+
+
+def _is_level(feature: Feature, category: Category) -> bool:
+    return bool(feature.system) and code_system(feature.system).is_level(str(category))
+
+
+def _without_inner(feature: Feature, listed: Sequence[Category]) -> Sequence[Category]:
+    """The listed categories without those that a listed level holds."""
+    levels = [str(category) for category in listed if _is_level(feature, category)]
+    if not levels:
+        return listed
+    system = code_system(feature.system)
+    return [
+        category
+        for category in listed
+        if not any(key != category and system.holds(key, str(category)) for key in levels)
+    ]
 
 
 def _only_missing(feature: Feature, split: Split, left: bool) -> bool:

@@ -61,10 +61,12 @@ WITHOUT_SPARK = [
     *(
         f"treesum/{name}"
         for name in (
+            "code_systems",
             "contents",
             "counts",
             "editing",
             "fingerprint",
+            "levels",
             "points",
             "small_cells",
             "strict_json",

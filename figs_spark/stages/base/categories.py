@@ -14,10 +14,12 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from figs_spark.dataframes.codes import NO_LEVEL
 from figs_spark.dataframes.columns import column, listed
 from figs_spark.stages.base.bands import in_order
-from figs_spark.stages.base.inputs import Inputs
+from figs_spark.stages.base.inputs import Inputs, training_cell
 from figs_spark.treesum import Feature
+from figs_spark.treesum.levels import LevelFeature
 from figs_spark.treesum.nodes import CODE, TEXT
 
 NEARLY_UNIQUE = 0.9  # distinct values per row, above which a text looks like an identifier
@@ -109,7 +111,7 @@ def _check_ordered(orders: Mapping[str, list[str]], inputs: Inputs) -> None:
 def _may_be_ordered(feature: Feature, orders: Mapping[str, list[str]]) -> bool:
     """Whether all values of a text are to be read, however rare: an order is given, or the frequent
     ones are bands of numbers."""
-    if feature.kind != TEXT:
+    if feature.kind != TEXT or feature.system:
         return False
     if feature.name in orders:
         return bool(orders[feature.name])
@@ -138,7 +140,7 @@ def _as_text(inputs: Inputs, j: int) -> Column:
     """A feature as text; null if it is missing."""
     name = inputs.features[j].name
     if inputs.features[j].kind == TEXT:
-        return column(name)
+        return training_cell(inputs.features[j])
     return code_text(column(name) if inputs.packed is None else inputs.packed[j])
 
 
@@ -149,6 +151,10 @@ def code_text(cell: Column) -> Column:
 
 
 def _with_categories(feature: Feature, counted: Counted) -> Feature:
+    if isinstance(feature, LevelFeature):
+        keys = tuple(sorted(set(counted.categories) - {NO_LEVEL}))
+        others = counted.others + (NO_LEVEL in counted.categories)
+        return replace(feature, categories=keys, others=others)
     if feature.kind == TEXT:
         _warn_of_identifier(feature.name, counted)
         categories = tuple(sorted(counted.categories))

@@ -24,6 +24,7 @@ from figs_spark.stages.base.classes import (
     known_classes,
     times_factors,
 )
+from figs_spark.stages.base.code_levels import with_levels
 from figs_spark.stages.base.constraints import allowed_cuts
 from figs_spark.stages.base.inputs import (
     Inputs,
@@ -52,6 +53,7 @@ def check(dataset: DataFrame, stage: Any, classification: bool, **extra: Column)
     `extra` are further columns of the table, see `Table`.
     """
     inputs, columns, names = _schema_checked(dataset, stage, classification)
+    inputs = with_levels(inputs, stage.getOrDefault("codeSystems") or {})
     counts = count_rows(dataset, inputs, columns, classification)
     total = total_counts(counts)
     check_rows(total, stage, inputs)
