@@ -136,12 +136,12 @@ class BaggedModel(FittedModel):
         ]
         return "\n".join([*lines, *self._evaluation])
 
-    def rules(self) -> pd.DataFrame:
+    def rules(self, full: bool = False) -> pd.DataFrame:
         """One row per leaf: member (from 1), tree, leaf, path as text, value, rows, weight."""
         import pandas as pd
 
         self._check_fitted()
-        parts = [rules(member, self._output_names()) for member in self.members]
+        parts = [rules(member, self._output_names(), full) for member in self.members]
         for number, part in enumerate(parts, start=1):
             part.insert(0, "member", number)
         return pd.concat(parts, ignore_index=True)

@@ -105,10 +105,10 @@ class FIGSModel(Calibrating):
             table["validationLoss"] = self._validation_losses
         return table
 
-    def rules(self) -> pd.DataFrame:
+    def rules(self, full: bool = False) -> pd.DataFrame:
         """One row per leaf: tree, leaf, path as text, value, rows, weight."""
         self._check_fitted()
-        return rules(self.treeSum, self._output_names())
+        return rules(self.treeSum, self._output_names(), full)
 
     def truncate(self, k: int) -> Self:
         """The model as it was after its first k splits."""

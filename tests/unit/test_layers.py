@@ -67,6 +67,7 @@ WITHOUT_SPARK = [
             "editing",
             "fingerprint",
             "levels",
+            "paths",
             "points",
             "small_cells",
             "strict_json",

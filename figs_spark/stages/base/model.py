@@ -133,8 +133,12 @@ class FittedModel(Deriving, Persistent, Exporting, Model):
         return self
 
     @abstractmethod
-    def rules(self) -> pd.DataFrame:
-        """One row per leaf: tree, leaf, path as text, value, rows, weight."""
+    def rules(self, full: bool = False) -> pd.DataFrame:
+        """One row per leaf: tree, leaf, path as text, value, rows, weight.
+
+        Of a set of more than 6 categories the path has the first ones and the count of the others,
+        unless `full`.
+        """
 
     @abstractmethod
     def _drawing(self, width: float, small_cell: int | None = None) -> Drawing:
