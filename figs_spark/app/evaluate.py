@@ -32,8 +32,8 @@ from figs_spark.app.inherited import (
     with_reader_options,
 )
 from figs_spark.app.known_values import report_unknown
-from figs_spark.app.markdown import markdown_table
 from figs_spark.app.labels import label_name, with_label
+from figs_spark.app.markdown import markdown_table
 from figs_spark.app.metrics import (
     BINARY,
     by_group,

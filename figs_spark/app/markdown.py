@@ -1,4 +1,4 @@
-"""Tables for a page that is read: words as headings, whole counts, nothing that was not computed."""
+"""Tables for a page that is read: words as headings, whole counts, no rows without figures."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from figs_spark.treesum.nodes import BOOLEAN, CODE, Feature, Node, Split, TreeSum, is_missing
+from figs_spark.treesum.nodes import BOOLEAN, CODE, Feature, Split, TreeSum, is_missing
 from figs_spark.treesum.paths import turns_to_leaves
 from figs_spark.treesum.reading import MINUS, Labels, Reading
 from figs_spark.treesum.text import CATEGORIES_SHOWN, condition, number, value_text

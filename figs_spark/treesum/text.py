@@ -88,8 +88,8 @@ def _full_sets(models: Sequence[TreeSum]) -> list[str]:
     ]
     if not texts:
         return []
-    indents = {"initial_indent": "    ", "subsequent_indent": "        "}
-    lines = (textwrap.wrap(text, WIDTH, **indents) for text in dict.fromkeys(texts))
+    wrapper = textwrap.TextWrapper(WIDTH, initial_indent=" " * 4, subsequent_indent=" " * 8)
+    lines = map(wrapper.wrap, dict.fromkeys(texts))
     return ["", "Sets in full:", *(line for part in lines for line in part)]
 
 
