@@ -26,6 +26,7 @@ WORDS = {
     "high": "to",
 }
 DIGITS = 3
+KEYS = ("by", "group")  # columns that say which rows a line is about
 
 
 def markdown_table(table: pd.DataFrame) -> str:
@@ -35,7 +36,7 @@ def markdown_table(table: pd.DataFrame) -> str:
     heads = [name for name in names if name not in ends]
     rows = [[heading(name) for name in heads], ["---"] * len(heads)]
     for line in table.to_dict("records"):
-        figures = [v for v in line.values() if isinstance(v, (int, float))]
+        figures = [v for k, v in line.items() if k not in KEYS and isinstance(v, (int, float))]
         if not figures or not all(map(math.isnan, figures)):
             rows.append([_cell(name, line, names) for name in heads])
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
@@ -55,7 +56,7 @@ def heading(name: str) -> str:
 
 
 def _cell(name: str, line: dict[Any, Any], names: list[str]) -> str:
-    text = _number(line[name])
+    text = markdown_text(str(line[name])) if name in KEYS else _number(line[name])
     low, high = f"{name}Low", f"{name}High"
     if low in names and high in names and text:
         ends = " to ".join(filter(None, (_number(line[low]), _number(line[high]))))
