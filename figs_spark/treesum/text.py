@@ -65,11 +65,10 @@ def _size(model: TreeSum) -> str:
 
 def _instruction(models: Sequence[TreeSum], outcome: str) -> list[str]:
     several = "s" if models[0].outputs > 1 else ""
-    lines = textwrap.wrap(
-        f"Start at 0; in each tree follow the conditions to a leaf and add its value{several}; "
-        f"the sum is {outcome}.",
-        WIDTH,
-    )
+    start = f"Start at 0; in each tree follow the conditions to a leaf and add its value{several};"
+    end = f"the sum is {outcome}."
+    short = len(start) + len(end) < WIDTH
+    lines = [f"{start} {end}"] if short else [start, *textwrap.wrap(end, WIDTH)]
     if any(model.splits for model in models):
         lines.append("Values in parentheses belong to nodes that are split further: not added.")
     if any(tree.own_rows is not None for model in models for tree in model.trees):

@@ -142,8 +142,8 @@ def test_describe() -> None:
     text = describe(trauma(), "FIGS", "the predicted risk of death, clipped to [0, 1]")
     assert text == (
         "FIGS: 2 trees, 3 splits\n"
-        "Start at 0; in each tree follow the conditions to a leaf and add its value; "
-        "the sum is the predicted\nrisk of death, clipped to [0, 1].\n"
+        "Start at 0; in each tree follow the conditions to a leaf and add its value;\n"
+        "the sum is the predicted risk of death, clipped to [0, 1].\n"
         "Values in parentheses belong to nodes that are split further: not added.\n"
         "\n"
         "                                                              value     rows\n"
