@@ -35,10 +35,10 @@ def merged(features: Sequence[Feature], turns: Sequence[Turn]) -> list[Turn]:
 def _of_one(feature: Feature, turns: list[Turn]) -> list[Turn]:
     if len(turns) == 1 or feature.kind == BOOLEAN or feature.system:
         return turns
+    takes_missing = all(split.missing_left == left for split, left in turns)
     only = [turn for turn in turns if _takes_missing_only(turn)]
     if only:
-        return only[:1]
-    takes_missing = all(split.missing_left == left for split, left in turns)
+        return only[:1] if takes_missing else turns  # else no value can come here
     own = [turn for turn in turns if not _keeps_missing_out_only(turn)] or turns[:1]
     if own[0][0].threshold is not None:
         kept = _narrowest(own, lambda split: split.threshold or 0.0)
