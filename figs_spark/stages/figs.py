@@ -19,7 +19,7 @@ from figs_spark.exports.instrument import Family
 from figs_spark.pictures.shapes import Drawing
 from figs_spark.pictures.trees import draw_model
 from figs_spark.pictures.waterfall import DrawnExplanation
-from figs_spark.stages.base.checks import Checked, check
+from figs_spark.stages.base.checks import Checked, check_but_text
 from figs_spark.stages.base.estimator import NestedSizes, progress_bar
 from figs_spark.stages.base.inputs import as_numbers
 from figs_spark.stages.base.model import MOST_NATIVE_OUTPUTS
@@ -216,7 +216,7 @@ class FIGSEstimator(NestedSizes):
         dataset = self._with_derived(dataset)
         fold = fold_column(dataset, numFolds, foldCol, self.getOrDefault("seed"))
         whole = self.copy()._set(validationIndicatorCol=None)
-        checked = check(dataset, whole, self._classification, held=fold)
+        checked = check_but_text(dataset, whole, self._classification, held=fold)
         with progress_bar(self.getOrDefault("verbose"), None) as step:
             plan = self._plan(checked)
             trained = train(checked.table, plan, numFolds + 1, progress=step, reported=numFolds)
@@ -234,7 +234,8 @@ class FIGSEstimator(NestedSizes):
 
     def _grow(self, dataset: DataFrame) -> tuple[Checked, Trained]:
         self._check_params()
-        checked = check(self._with_derived(dataset), self, self._classification)
+        dataset = self._with_derived(dataset)
+        checked = check_but_text(dataset, self, self._classification)
         self._check_params(checked.table.target.classes)
         with progress_bar(self.getOrDefault("verbose"), self.getOrDefault("maxSplits")) as step:
             trained = train(checked.table, self._plan(checked), progress=step)

@@ -185,7 +185,17 @@ def training_column(inputs: Inputs, features: Sequence[Feature]) -> Column:
         return inputs.packed
     if any(feature.kind == TEXT for feature in features):
         return as_numbers(features, [training_cell(feature) for feature in features])
-    texts = (f"cast({_number_sql(feature, feature.name)} as double)" for feature in features)
+    return numbers_column(features)
+
+
+def numbers_column(features: Sequence[Feature]) -> Column:
+    """Scalar features as array<double>, with nulls in place of text."""
+    texts = (
+        "cast(null as double)"
+        if feature.kind == TEXT
+        else f"cast({_number_sql(feature, feature.name)} as double)"
+        for feature in features
+    )
     return F.expr(f"array({', '.join(texts)})")  # thousands of Columns would take half a minute
 
 
