@@ -205,7 +205,7 @@ class TreeSum:
     `losses[k]` is the weighted mean squared error on the training rows after k splits; with the
     link "logit", by which f is log odds, it is that of the probabilities. `path` has the
     coefficients of every size if values were fitted together. `remarks` say what was done to the
-    values after the growing.
+    values after the growing. `samples` has the coefficients in bootstrap samples of the rows.
     """
 
     __module__ = "figs_spark"
@@ -217,6 +217,7 @@ class TreeSum:
     link: str = IDENTITY
     path: tuple[Coefficients, ...] | None = None
     remarks: tuple[str, ...] = ()
+    samples: tuple[Coefficients, ...] | None = None
 
     @property
     def outputs(self) -> int:
@@ -248,17 +249,23 @@ class TreeSum:
         if not trees:
             root = self.trees[0]
             trees = [Node(self.constant, root.rows, root.weight, own_rows=root.own_rows)]
-        smaller = replace(self, trees=tuple(trees), losses=self.losses[: k + 1])
-        if self.path is None or k >= len(self.path):
+        samples = self.samples if k >= len(self.splits) else None
+        smaller = replace(self, trees=tuple(trees), losses=self.losses[: k + 1], samples=samples)
+        if self.path is None or k >= len(self.path) - 1:
             return smaller
         return smaller.with_path(self.path[: k + 1])
 
     def with_path(self, path: tuple[Coefficients, ...]) -> TreeSum:
         """With the values that the last coefficients of a path give, and the path."""
+        trees = self.valued(path[-1])
+        return replace(self, trees=trees, constant=path[0][0], path=path, samples=None)
+
+    def valued(self, coefficients: Coefficients) -> tuple[Node, ...]:
+        """The trees with the values that these coefficients give; the first has the constant."""
         first, *others = self.trees
         none = (0.0,) * self.outputs
-        trees = [first.valued(path[-1][0], path[-1]), *(t.valued(none, path[-1]) for t in others)]
-        return replace(self, trees=tuple(trees), constant=path[0][0], path=path)
+        of_first = first.valued(coefficients[0], coefficients)
+        return of_first, *(tree.valued(none, coefficients) for tree in others)
 
     def predict(self, values: Any) -> NDArray[np.float64]:
         """Raw scores, shape (rows, outputs).

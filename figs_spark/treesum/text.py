@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from figs_spark.treesum.code_systems import code_system
+from figs_spark.treesum.intervals import SHOWN, leaf_intervals
 from figs_spark.treesum.nodes import BOOLEAN, CODE, Category, Feature, Node, Split, TreeSum
 from figs_spark.treesum.paths import Turn, merged, shorter, turns_to_leaves
 from figs_spark.treesum.small_cells import hidden
@@ -114,7 +115,8 @@ def _other_values(models: Sequence[TreeSum]) -> list[str]:
 def rules(model: TreeSum, outputs: Sequence[str] | None = None, full: bool = False) -> pd.DataFrame:
     """One row per leaf: tree (from 1), leaf (from 0, left to right), path, value, rows, weight.
 
-    With several outputs there is a column `value_<output>` for each. A large set shows its most
+    With several outputs there is a column `value_<output>` for each. With bootstrap samples and one
+    output, `low` and `high` are the ends of the interval of the value. A large set shows its most
     frequent categories and the count of the others, unless `full`.
     """
     import pandas as pd
@@ -128,7 +130,12 @@ def rules(model: TreeSum, outputs: Sequence[str] | None = None, full: bool = Fal
         for k, tree in enumerate(model.trees, start=1)
         for leaf, (turns, node) in enumerate(turns_to_leaves(tree))
     ]
-    return pd.DataFrame(records, columns=["tree", "leaf", "path", *names, "rows", "weight"])
+    table = pd.DataFrame(records, columns=["tree", "leaf", "path", *names, "rows", "weight"])
+    if model.samples is not None and model.outputs == 1:
+        ends = [leaf[0] for of_tree in leaf_intervals(model) for leaf in of_tree]
+        table.insert(4, "low", [low for low, _ in ends])
+        table.insert(5, "high", [high for _, high in ends])
+    return table
 
 
 def path_text(model: TreeSum, turns: Sequence[Turn], shown: int | None) -> str:
@@ -268,8 +275,12 @@ def _table(model: TreeSum, outputs: Sequence[str], small_cell: int | None) -> li
     def cells(node: Node, rows: Callable[[Node], str]) -> list[str]:
         values = [f"({value(v)})" if node.split else f"{value(v)} " for v in node.value]
         unshown = small_cell is not None or _unweighted(node)
+        if intervals:
+            values.append(intervals.get(id(node), ""))
         return [*values, rows(node), "" if unshown else weight(node.weight)]
 
+    intervals = _interval_texts(model, value) if small_cell is None else {}
+    outputs = [*outputs, *([SHOWN] if intervals else [])]
     table = [["", *(f"{name} " for name in outputs), "rows", "weight"]]
     for k, tree in enumerate(model.trees, start=1):
         if k > 1:
@@ -282,6 +293,15 @@ def _table(model: TreeSum, outputs: Sequence[str], small_cell: int | None) -> li
     first, *widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     first = min(first, max(NARROWEST, WIDTH - sum(width + 2 for width in widths)))
     return [line for row in table for line in _justified(row, [first, *widths])]
+
+
+def _interval_texts(model: TreeSum, value: Callable[[float], str]) -> dict[int, str]:
+    """The interval of each leaf as text, by its identity; a small leaf could be told by it."""
+    if model.samples is None or model.outputs > 1:
+        return {}
+    leaves = [leaf for tree in model.trees for leaf in tree.leaves()]
+    ends = [leaf[0] for of_tree in leaf_intervals(model) for leaf in of_tree]
+    return {id(n): f"{value(low)} to {value(high)}" for n, (low, high) in zip(leaves, ends)}
 
 
 def _unweighted(node: Node) -> bool:

@@ -44,6 +44,7 @@ OUTPUT_PARAMS = (
     "rawPredictionCol",
     "leafCol",
     "contributionsCol",
+    "riskIntervalCol",
 )
 
 

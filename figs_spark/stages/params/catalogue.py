@@ -108,6 +108,20 @@ CONTRIBUTIONS_COL = Declared(
     "output: what each tree adds to the score, an array with one value per tree (several classes: "
     "one array per tree); '' for none",
 )
+RISK_INTERVAL_COL = Declared(
+    "riskIntervalCol",
+    "",
+    text,
+    "output: array with the lower and upper end of a 95% interval of the prediction or, of two "
+    "classes, of the probability of class 1; it needs intervalSamples; '' for none",
+)
+INTERVAL_SAMPLES = Declared(
+    "intervalSamples",
+    0,
+    integer(0),
+    "bootstrap samples of the rows, by which leaf values and predictions get intervals, for the "
+    "splits of the model; 200 are enough, 0: no intervals",
+)
 MAX_SPLITS = Declared(
     "maxSplits",
     12,
@@ -156,6 +170,13 @@ REFIT = Declared(
     choice("none", "linear", "logistic"),
     "how all leaf values are fitted together once the splits are made: 'none', as they grew; "
     "'linear', by least squares; 'logistic', two classes: the sum becomes log odds",
+)
+POLISH = Declared(
+    "polish",
+    False,
+    boolean,
+    "with regParam: when all splits are made, up to four weak ones are taken back, one after the "
+    "other, and the best is made in their place if that lowers the penalised error",
 )
 LOSS = Declared(
     "loss",
@@ -289,6 +310,7 @@ GROWING = (
     MIN_WEIGHT,
     MIN_DECREASE,
     REG_PARAM,
+    POLISH,
     REFIT,
     *CONSTRAINTS,
     SUBSET,
@@ -298,12 +320,13 @@ GROWING = (
     WORK_DIR,
     VERBOSE,
 )
+INTERVALS = (RISK_INTERVAL_COL, INTERVAL_SAMPLES)
 SAMPLING = (NUM_ESTIMATORS, SUBSAMPLING_RATE, BOOTSTRAP, ID_COL)
 
 # The Params of FIGS; the other families are composed from them.
 
-FIGS_REGRESSION = (*INPUTS, *OUTCOME, *PREDICTIONS, *GROWING)
-FIGS_CLASSIFICATION = (*INPUTS, *OUTCOME, *PREDICTIONS, *CLASSES, *GROWING)
+FIGS_REGRESSION = (*INPUTS, *OUTCOME, *PREDICTIONS, *GROWING, *INTERVALS)
+FIGS_CLASSIFICATION = (*INPUTS, *OUTCOME, *PREDICTIONS, *CLASSES, *GROWING, *INTERVALS)
 
 
 def composed(
