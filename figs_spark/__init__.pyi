@@ -179,6 +179,17 @@ class _HasClassWeight:
     def getClassWeight(self) -> str | dict[int, float]:
         """The value of `classWeight`, or its default."""
 
+class _HasCodeSystems:
+    codeSystems: Param[dict[str, Any] | None]
+
+    def setCodeSystems(self, value: Mapping[str, str] | None) -> Self:
+        """Set `codeSystems`: {column: system}: text that holds codes with levels, which are
+        split as well: 'icd9' and 'icd10' (chapters, blocks, categories), 'atc', 'dotted',
+        'prefix:1,3' (first characters)."""
+
+    def getCodeSystems(self) -> dict[str, Any] | None:
+        """The value of `codeSystems`, or its default."""
+
 class _HasContributionsCol:
     contributionsCol: Param[str]
 
@@ -748,20 +759,21 @@ class _HasWorkDir:
         """The value of `workDir`, or its default."""
 
 class _BaggedFIGSClassificationParams(
-    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasDerivedCols,
-    _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLoss, _HasClassWeight, _HasProbabilityCol,
-    _HasRawPredictionCol, _HasThreshold, _HasThresholds, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth,
-    _HasMaxBins, _HasMinCategoryCount, _HasCategorySmoothing, _HasMinInstancesPerNode,
-    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone,
-    _HasForbidden, _HasRequired, _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty,
-    _HasMaxFeatures, _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir,
-    _HasVerbose, _HasNumEstimators, _HasSubsamplingRate, _HasBootstrap, _HasIdCol
+    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasCodeSystems,
+    _HasDerivedCols, _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLoss, _HasClassWeight,
+    _HasProbabilityCol, _HasRawPredictionCol, _HasThreshold, _HasThresholds, _HasMaxSplits,
+    _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount, _HasCategorySmoothing,
+    _HasMinInstancesPerNode, _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam,
+    _HasRefit, _HasMonotone, _HasForbidden, _HasRequired, _HasInteractionGroups, _HasFeatureCosts,
+    _HasNewFeaturePenalty, _HasMaxFeatures, _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed,
+    _HasMode, _HasWorkDir, _HasVerbose, _HasNumEstimators, _HasSubsamplingRate, _HasBootstrap,
+    _HasIdCol
 ): ...
 
 class _BaggedFIGSRegressionParams(
-    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasDerivedCols,
-    _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth,
-    _HasMaxBins, _HasMinCategoryCount, _HasCategorySmoothing, _HasMinInstancesPerNode,
+    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasCodeSystems,
+    _HasDerivedCols, _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasMaxSplits, _HasMaxTrees,
+    _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount, _HasCategorySmoothing, _HasMinInstancesPerNode,
     _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone,
     _HasForbidden, _HasRequired, _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty,
     _HasMaxFeatures, _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir,
@@ -769,53 +781,55 @@ class _BaggedFIGSRegressionParams(
 ): ...
 
 class _FIGSClassificationParams(
-    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasDerivedCols,
-    _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasLoss,
-    _HasClassWeight, _HasProbabilityCol, _HasRawPredictionCol, _HasThreshold, _HasThresholds,
-    _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
-    _HasCategorySmoothing, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasRegParam, _HasPolish, _HasRefit, _HasMonotone, _HasForbidden,
-    _HasRequired, _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty, _HasMaxFeatures,
-    _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasValidationIndicatorCol, _HasSeed, _HasMode,
-    _HasWorkDir, _HasVerbose, _HasRiskIntervalCol, _HasIntervalSamples
+    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasCodeSystems,
+    _HasDerivedCols, _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLeafCol,
+    _HasContributionsCol, _HasLoss, _HasClassWeight, _HasProbabilityCol, _HasRawPredictionCol,
+    _HasThreshold, _HasThresholds, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins,
+    _HasMinCategoryCount, _HasCategorySmoothing, _HasMinInstancesPerNode,
+    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam, _HasPolish, _HasRefit,
+    _HasMonotone, _HasForbidden, _HasRequired, _HasInteractionGroups, _HasFeatureCosts,
+    _HasNewFeaturePenalty, _HasMaxFeatures, _HasAllowedCuts, _HasFeatureSubsetStrategy,
+    _HasValidationIndicatorCol, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose, _HasRiskIntervalCol,
+    _HasIntervalSamples
 ): ...
 
 class _FIGSRegressionParams(
-    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasDerivedCols,
-    _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLeafCol, _HasContributionsCol,
-    _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
-    _HasCategorySmoothing, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasRegParam, _HasPolish, _HasRefit, _HasMonotone, _HasForbidden,
-    _HasRequired, _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty, _HasMaxFeatures,
-    _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasValidationIndicatorCol, _HasSeed, _HasMode,
-    _HasWorkDir, _HasVerbose, _HasRiskIntervalCol, _HasIntervalSamples
+    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasCodeSystems,
+    _HasDerivedCols, _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLeafCol,
+    _HasContributionsCol, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins,
+    _HasMinCategoryCount, _HasCategorySmoothing, _HasMinInstancesPerNode,
+    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam, _HasPolish, _HasRefit,
+    _HasMonotone, _HasForbidden, _HasRequired, _HasInteractionGroups, _HasFeatureCosts,
+    _HasNewFeaturePenalty, _HasMaxFeatures, _HasAllowedCuts, _HasFeatureSubsetStrategy,
+    _HasValidationIndicatorCol, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose, _HasRiskIntervalCol,
+    _HasIntervalSamples
 ): ...
 
 class _GFIGSClassificationParams(
-    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasDerivedCols,
-    _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasLoss,
-    _HasClassWeight, _HasProbabilityCol, _HasRawPredictionCol, _HasThreshold, _HasThresholds,
-    _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
-    _HasCategorySmoothing, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasRegParam, _HasPolish, _HasRefit, _HasMonotone, _HasForbidden,
-    _HasRequired, _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty, _HasMaxFeatures,
-    _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose,
-    _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup, _HasUnseenGroup, _HasMembershipFeaturesCols,
-    _HasMembershipExcludeCols, _HasMembershipFolds, _HasMembershipFoldCol,
-    _HasMembershipProbabilityCol
+    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasCodeSystems,
+    _HasDerivedCols, _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLeafCol,
+    _HasContributionsCol, _HasLoss, _HasClassWeight, _HasProbabilityCol, _HasRawPredictionCol,
+    _HasThreshold, _HasThresholds, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins,
+    _HasMinCategoryCount, _HasCategorySmoothing, _HasMinInstancesPerNode,
+    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam, _HasPolish, _HasRefit,
+    _HasMonotone, _HasForbidden, _HasRequired, _HasInteractionGroups, _HasFeatureCosts,
+    _HasNewFeaturePenalty, _HasMaxFeatures, _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed,
+    _HasMode, _HasWorkDir, _HasVerbose, _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup,
+    _HasUnseenGroup, _HasMembershipFeaturesCols, _HasMembershipExcludeCols, _HasMembershipFolds,
+    _HasMembershipFoldCol, _HasMembershipProbabilityCol
 ): ...
 
 class _GFIGSRegressionParams(
-    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasDerivedCols,
-    _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLeafCol, _HasContributionsCol,
-    _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
-    _HasCategorySmoothing, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasRegParam, _HasPolish, _HasRefit, _HasMonotone, _HasForbidden,
-    _HasRequired, _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty, _HasMaxFeatures,
-    _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose,
-    _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup, _HasUnseenGroup, _HasMembershipFeaturesCols,
-    _HasMembershipExcludeCols, _HasMembershipFolds, _HasMembershipFoldCol,
-    _HasMembershipProbabilityCol
+    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasCodeSystems,
+    _HasDerivedCols, _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLeafCol,
+    _HasContributionsCol, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins,
+    _HasMinCategoryCount, _HasCategorySmoothing, _HasMinInstancesPerNode,
+    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam, _HasPolish, _HasRefit,
+    _HasMonotone, _HasForbidden, _HasRequired, _HasInteractionGroups, _HasFeatureCosts,
+    _HasNewFeaturePenalty, _HasMaxFeatures, _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed,
+    _HasMode, _HasWorkDir, _HasVerbose, _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup,
+    _HasUnseenGroup, _HasMembershipFeaturesCols, _HasMembershipExcludeCols, _HasMembershipFolds,
+    _HasMembershipFoldCol, _HasMembershipProbabilityCol
 ): ...
 
 class _SensitivitySpecificityEvaluatorParams(
@@ -837,16 +851,17 @@ class BaggedFIGSClassifier(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
         categoricalCols: Sequence[str] | None = None,
         orderedCols: Mapping[str, Sequence[str]] | None = None,
-        derivedCols: Mapping[str, str] | None = None, labelCol: str = "label",
-        weightCol: str | None = None, predictionCol: str = "prediction", loss: str = "squared",
-        classWeight: str | Mapping[int, float] = "none", probabilityCol: str = "probability",
-        rawPredictionCol: str = "rawPrediction", threshold: float = 0.5,
-        thresholds: Sequence[float] | None = None, maxSplits: int | None = 25,
-        maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
-        minCategoryCount: int = 10, categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
-        minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
-        regParam: float | str = 3.0, refit: str = "none", monotone: Mapping[str, int] | None = None,
-        forbidden: Sequence[str] | None = None, required: Sequence[str] | None = None,
+        codeSystems: Mapping[str, str] | None = None, derivedCols: Mapping[str, str] | None = None,
+        labelCol: str = "label", weightCol: str | None = None, predictionCol: str = "prediction",
+        loss: str = "squared", classWeight: str | Mapping[int, float] = "none",
+        probabilityCol: str = "probability", rawPredictionCol: str = "rawPrediction",
+        threshold: float = 0.5, thresholds: Sequence[float] | None = None,
+        maxSplits: int | None = 25, maxTrees: int | None = None, maxDepth: int | None = None,
+        maxBins: int = 255, minCategoryCount: int = 10, categorySmoothing: float = 20.0,
+        minInstancesPerNode: int = 1, minWeightFractionPerNode: float = 0.0,
+        minImpurityDecrease: float = 0.0, regParam: float | str = 3.0, refit: str = "none",
+        monotone: Mapping[str, int] | None = None, forbidden: Sequence[str] | None = None,
+        required: Sequence[str] | None = None,
         interactionGroups: Sequence[Sequence[str]] | None = None,
         featureCosts: Mapping[str, float] | None = None, newFeaturePenalty: float = 0.0,
         maxFeatures: int | None = None,
@@ -876,13 +891,14 @@ class BaggedFIGSRegressor(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
         categoricalCols: Sequence[str] | None = None,
         orderedCols: Mapping[str, Sequence[str]] | None = None,
-        derivedCols: Mapping[str, str] | None = None, labelCol: str = "label",
-        weightCol: str | None = None, predictionCol: str = "prediction", maxSplits: int | None = 60,
-        maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
-        minCategoryCount: int = 10, categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
-        minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
-        regParam: float | str = 3.0, refit: str = "none", monotone: Mapping[str, int] | None = None,
-        forbidden: Sequence[str] | None = None, required: Sequence[str] | None = None,
+        codeSystems: Mapping[str, str] | None = None, derivedCols: Mapping[str, str] | None = None,
+        labelCol: str = "label", weightCol: str | None = None, predictionCol: str = "prediction",
+        maxSplits: int | None = 60, maxTrees: int | None = None, maxDepth: int | None = None,
+        maxBins: int = 255, minCategoryCount: int = 10, categorySmoothing: float = 20.0,
+        minInstancesPerNode: int = 1, minWeightFractionPerNode: float = 0.0,
+        minImpurityDecrease: float = 0.0, regParam: float | str = 3.0, refit: str = "none",
+        monotone: Mapping[str, int] | None = None, forbidden: Sequence[str] | None = None,
+        required: Sequence[str] | None = None,
         interactionGroups: Sequence[Sequence[str]] | None = None,
         featureCosts: Mapping[str, float] | None = None, newFeaturePenalty: float = 0.0,
         maxFeatures: int | None = None,
@@ -912,9 +928,9 @@ class FIGSClassifier(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
         categoricalCols: Sequence[str] | None = None,
         orderedCols: Mapping[str, Sequence[str]] | None = None,
-        derivedCols: Mapping[str, str] | None = None, labelCol: str = "label",
-        weightCol: str | None = None, predictionCol: str = "prediction", leafCol: str = "",
-        contributionsCol: str = "", loss: str = "squared",
+        codeSystems: Mapping[str, str] | None = None, derivedCols: Mapping[str, str] | None = None,
+        labelCol: str = "label", weightCol: str | None = None, predictionCol: str = "prediction",
+        leafCol: str = "", contributionsCol: str = "", loss: str = "squared",
         classWeight: str | Mapping[int, float] = "none", probabilityCol: str = "probability",
         rawPredictionCol: str = "rawPrediction", threshold: float = 0.5,
         thresholds: Sequence[float] | None = None, maxSplits: int | None = 12,
@@ -952,11 +968,11 @@ class FIGSRegressor(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
         categoricalCols: Sequence[str] | None = None,
         orderedCols: Mapping[str, Sequence[str]] | None = None,
-        derivedCols: Mapping[str, str] | None = None, labelCol: str = "label",
-        weightCol: str | None = None, predictionCol: str = "prediction", leafCol: str = "",
-        contributionsCol: str = "", maxSplits: int | None = 12, maxTrees: int | None = None,
-        maxDepth: int | None = None, maxBins: int = 255, minCategoryCount: int = 10,
-        categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
+        codeSystems: Mapping[str, str] | None = None, derivedCols: Mapping[str, str] | None = None,
+        labelCol: str = "label", weightCol: str | None = None, predictionCol: str = "prediction",
+        leafCol: str = "", contributionsCol: str = "", maxSplits: int | None = 12,
+        maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
+        minCategoryCount: int = 10, categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
         regParam: float | str = 0.0, polish: bool = False, refit: str = "none",
         monotone: Mapping[str, int] | None = None, forbidden: Sequence[str] | None = None,
@@ -989,9 +1005,9 @@ class GFIGSClassifier(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
         categoricalCols: Sequence[str] | None = None,
         orderedCols: Mapping[str, Sequence[str]] | None = None,
-        derivedCols: Mapping[str, str] | None = None, labelCol: str = "label",
-        weightCol: str | None = None, predictionCol: str = "prediction", leafCol: str = "",
-        contributionsCol: str = "", loss: str = "squared",
+        codeSystems: Mapping[str, str] | None = None, derivedCols: Mapping[str, str] | None = None,
+        labelCol: str = "label", weightCol: str | None = None, predictionCol: str = "prediction",
+        leafCol: str = "", contributionsCol: str = "", loss: str = "squared",
         classWeight: str | Mapping[int, float] = "none", probabilityCol: str = "probability",
         rawPredictionCol: str = "rawPrediction", threshold: float = 0.5,
         thresholds: Sequence[float] | None = None, maxSplits: int | None = 12,
@@ -1033,11 +1049,11 @@ class GFIGSRegressor(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
         categoricalCols: Sequence[str] | None = None,
         orderedCols: Mapping[str, Sequence[str]] | None = None,
-        derivedCols: Mapping[str, str] | None = None, labelCol: str = "label",
-        weightCol: str | None = None, predictionCol: str = "prediction", leafCol: str = "",
-        contributionsCol: str = "", maxSplits: int | None = 12, maxTrees: int | None = None,
-        maxDepth: int | None = None, maxBins: int = 255, minCategoryCount: int = 10,
-        categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
+        codeSystems: Mapping[str, str] | None = None, derivedCols: Mapping[str, str] | None = None,
+        labelCol: str = "label", weightCol: str | None = None, predictionCol: str = "prediction",
+        leafCol: str = "", contributionsCol: str = "", maxSplits: int | None = 12,
+        maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
+        minCategoryCount: int = 10, categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
         regParam: float | str = 0.0, polish: bool = False, refit: str = "none",
         monotone: Mapping[str, int] | None = None, forbidden: Sequence[str] | None = None,

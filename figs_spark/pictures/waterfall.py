@@ -147,9 +147,12 @@ def _steps(explanation: Explanation) -> Iterator[Step]:
 
 
 def _shown(met: Met) -> tuple[str, str]:
-    """Condition and value; "or missing" is left out if the value is not missing."""
+    """Condition and value; "or missing" is left out if the value is not missing. Of a set of
+    categories only the value is shown."""
     if met.value == "missing":
         return met.condition, met.value
+    if met.own and "{" in met.condition:  # a set; a single level is short, and says more
+        return met.own, ""
     return met.condition.removesuffix(" or missing"), met.value
 
 

@@ -40,6 +40,7 @@ from figs_spark.stages.params.declared import Declared, with_signature
 from figs_spark.treesum import Feature, TreeSum
 from figs_spark.treesum.adjustments import Adjustment
 from figs_spark.treesum.contents import read_members
+from figs_spark.treesum.levels import as_fitted
 from figs_spark.treesum.nodes import only_named
 from figs_spark.treesum.prediction import Outcome
 from figs_spark.treesum.serialization import to_dict
@@ -151,12 +152,12 @@ class BaggedModel(FittedModel):
         ]
         return "\n".join([*lines, *self._evaluation])
 
-    def rules(self) -> pd.DataFrame:
+    def rules(self, full: bool = False) -> pd.DataFrame:
         """One row per leaf: member (from 1), tree, leaf, path as text, value, rows, weight."""
         import pandas as pd
 
         self._check_fitted()
-        parts = [rules(member, self._output_names()) for member in self.members]
+        parts = [rules(member, self._output_names(), full) for member in self.members]
         for number, part in enumerate(parts, start=1):
             part.insert(0, "member", number)
         return pd.concat(parts, ignore_index=True)
@@ -275,7 +276,7 @@ class BaggedEstimator(Growing):
             trained = train(checked.table, plan, members, weights, get("oobScore"), step)
         model: BaggedModel = self._copyValues(self._model_class())
         model._resetUid(self.uid)
-        model.members = tuple(only_named(trained.models))
+        model.members = tuple(as_fitted(trained.models))
         model._classes, model._class_names = target.classes, checked.class_names
         if (out_of_bag := trained.out_of_bag) is not None:
             model.oobScore, model.oobAuc = out_of_bag.score, out_of_bag.area

@@ -20,7 +20,7 @@ from figs_spark.exports.instrument import Family
 from figs_spark.pictures.shapes import Drawing
 from figs_spark.pictures.trees import draw_model
 from figs_spark.pictures.waterfall import DrawnExplanation
-from figs_spark.stages.base.checks import Checked, check
+from figs_spark.stages.base.checks import Checked, check_but_text
 from figs_spark.stages.base.estimator import NestedSizes, progress_bar
 from figs_spark.stages.base.inputs import used_numbers
 from figs_spark.stages.base.model import MOST_NATIVE_OUTPUTS
@@ -48,6 +48,7 @@ from figs_spark.stages.params.declared import with_signature
 from figs_spark.treesum import Feature, Node, TreeSum
 from figs_spark.treesum.adjustments import Adjustment
 from figs_spark.treesum.contents import read_sum
+from figs_spark.treesum.levels import as_fitted
 from figs_spark.treesum.nodes import only_named
 from figs_spark.treesum.serialization import to_dict
 from figs_spark.treesum.strict_json import Entry, plain
@@ -117,10 +118,10 @@ class FIGSModel(Calibrating):
             table["validationLoss"] = self._validation_losses
         return table
 
-    def rules(self) -> pd.DataFrame:
+    def rules(self, full: bool = False) -> pd.DataFrame:
         """One row per leaf: tree, leaf, path as text, value, rows, weight."""
         self._check_fitted()
-        return rules(self.treeSum, self._output_names())
+        return rules(self.treeSum, self._output_names(), full)
 
     def truncate(self, k: int) -> Self:
         """The model as it was after its first k splits."""
@@ -231,7 +232,7 @@ class FIGSEstimator(NestedSizes):
         dataset = self._with_derived(dataset)
         fold = fold_column(dataset, numFolds, foldCol, self.getOrDefault("seed"))
         whole = self.copy()._set(validationIndicatorCol=None)
-        checked = check(dataset, whole, self._classification, held=fold)
+        checked = check_but_text(dataset, whole, self._classification, held=fold)
         with progress_bar(self.getOrDefault("verbose"), None) as step:
             plan, members = self._plan(checked), numFolds + 1
             trained = train(
@@ -256,14 +257,22 @@ class FIGSEstimator(NestedSizes):
 
     def _grow(self, dataset: DataFrame) -> tuple[Checked, Trained]:
         with progress_bar(self.getOrDefault("verbose"), self.getOrDefault("maxSplits")) as step:
-            checked = self._check_rows(dataset)
+            samples = self.getOrDefault("intervalSamples")
+            checked = self._check_rows(dataset) if samples else self._checked_but_text(dataset)
             check_intervals(self, checked.table.target.classes)
-            table, weights, samples = checked.table, None, self.getOrDefault("intervalSamples")
+            table, weights = checked.table, None
             if samples:
                 table, weights = resampled(table, samples, self.getOrDefault("seed"))
             plan = self._plan(checked)
             trained = train(table, plan, weights=weights, progress=step, samples=samples)
         return checked, trained
+
+    def _checked_but_text(self, dataset: DataFrame) -> Checked:
+        """What `_check_rows` gives; samples of rows are drawn by content, and need all of it."""
+        self._check_params()
+        checked = check_but_text(self._with_derived(dataset), self, self._classification)
+        self._check_params(checked.table.target.classes)
+        return checked
 
     def _model(self, checked: Checked, trained: Trained) -> FIGSModel:
         """The model of at most `maxSplits`; if rows are held out, of the size with least loss."""
@@ -275,7 +284,7 @@ class FIGSEstimator(NestedSizes):
         model: FIGSModel = self._copyValues(self._model_class())
         model._resetUid(self.uid)
         tree_sum = replace(grown.truncate(kept), samples=trained.samples)
-        (model.treeSum,) = only_named([tree_sum])
+        (model.treeSum,) = as_fitted([tree_sum])
         model._classes = checked.table.target.classes
         model._class_names = checked.class_names
         model._validation_losses = None if losses is None else tuple(losses.tolist())

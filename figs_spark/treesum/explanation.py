@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from figs_spark.treesum.intervals import SHOWN, Interval, leaf_intervals
-from figs_spark.treesum.nodes import CODE, Feature, Node, Split, TreeSum, is_missing
+from figs_spark.treesum.nodes import BOOLEAN, CODE, Feature, Split, TreeSum, is_missing
+from figs_spark.treesum.paths import turns_to_leaves
 from figs_spark.treesum.reading import MINUS, Labels, Reading
-from figs_spark.treesum.text import condition, number, value_text
+from figs_spark.treesum.text import CATEGORIES_SHOWN, condition, number, value_text
 from figs_spark.treesum.times import to_number
 from figs_spark.treesum.visible import visible
 
 if TYPE_CHECKING:
     import pandas as pd
 
+MISSING = "missing"
 Kind = TypeVar("Kind", bound="Explanation")
 
 
@@ -29,6 +31,7 @@ class Met:
 
     condition: str
     value: str
+    own: str = ""  # of a set: the row's own value alone
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ class Explanation:
         score = tuple(float(v) for v in model.predict(table)[0])
         added, conditions = [], []
         for k, tree in enumerate(model.trees):
-            turns, leaf = list(_leaves(tree))[leaves[k]]
+            turns, leaf = list(turns_to_leaves(tree))[leaves[k]]
             added.append(reading.added(k, leaf.value))
             conditions.append(
                 tuple(_met(model.features[s.feature], s, left, cells) for s, left in turns)
@@ -156,25 +159,16 @@ def _tree_intervals(
     return tuple(found)
 
 
-def _leaves(
-    node: Node, turns: tuple[tuple[Split, bool], ...] = ()
-) -> Iterator[tuple[tuple[tuple[Split, bool], ...], Node]]:
-    """Every leaf from left to right, with the splits above it and whether it is on their left."""
-    if not (branches := node.branches):
-        yield turns, node
-        return
-    split, left, right = branches
-    yield from _leaves(left, (*turns, (split, True)))
-    yield from _leaves(right, (*turns, (split, False)))
-
-
 def _met(feature: Feature, split: Split, left: bool, cells: Sequence[Any]) -> Met:
-    return Met(condition(feature, split, left), _value(feature, cells[split.feature]))
+    value = _value(feature, cells[split.feature])
+    text = condition(feature, split, left, CATEGORIES_SHOWN)
+    is_set = split.categories is not None and feature.kind != BOOLEAN and not feature.ordered
+    return Met(text, value, f"{feature.name} = {value}" if is_set and value != MISSING else "")
 
 
 def _value(feature: Feature, cell: Any) -> str:
     if is_missing(np.array([cell], dtype=object))[0]:
-        return "missing"
+        return MISSING
     if feature.is_time:
         return value_text(feature, float(to_number(feature.kind, cell)))
     if feature.categories is None:

@@ -16,12 +16,13 @@ import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from figs_spark.treesum.code_systems import code_system
 from figs_spark.treesum.times import TIMES, to_numbers
 
 Category = str | bool | float
@@ -41,7 +42,8 @@ class Feature:
     and for text without categories. A fitted model has the categories that some split lists.
     `others` is how many values were too rare in training, or beyond the most frequent, to be
     categories of their own. Categories that are `ordered` are split at a place in their order: the
-    split lists all from there on.
+    split lists all from there on. Codes of a `system` have levels among their categories, and a
+    code that is not among them counts as the narrowest level that holds it.
     """
 
     __module__ = "figs_spark"
@@ -52,6 +54,7 @@ class Feature:
     kind: str = ""
     others: int = 0
     ordered: bool = False
+    system: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kind", self.kind or kind_of(self.categories))
@@ -59,7 +62,19 @@ class Feature:
     def label(self, category: Category) -> str:
         if self.labels is not None and self.categories is not None:
             return self.labels[self.categories.index(category)]
+        if self.system and isinstance(category, str):
+            return code_system(self.system).label(category)
         return str(category).removesuffix(".0") if isinstance(category, float) else str(category)
+
+    def resolved(self, value: Any) -> Any:
+        """A value as one of the categories, if it is one or in one."""
+        if not self.system or not isinstance(value, str):
+            return value
+        return code_system(self.system).resolved(value, self._known)
+
+    @cached_property
+    def _known(self) -> frozenset[Category]:
+        return frozenset(self.categories or ())
 
     @property
     def holds_numbers(self) -> bool:
@@ -357,7 +372,8 @@ def _cells(series: Any) -> NDArray[Any]:
 def _column(feature: Feature, cells: NDArray[Any]) -> NDArray[Any]:
     """Numbers as float64 with NaN for missing; text and booleans as objects."""
     if not feature.holds_numbers:
-        return np.asarray(cells, dtype=object)
+        cells = np.asarray(cells, dtype=object)
+        return np.array([feature.resolved(v) for v in cells], object) if feature.system else cells
     if feature.is_time and cells.dtype.kind in "OMU":
         return to_numbers(feature.kind, cells)
     if cells.dtype == object:

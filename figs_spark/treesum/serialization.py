@@ -11,6 +11,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
+from figs_spark.treesum.code_systems import is_system
 from figs_spark.treesum.nodes import (
     BOOLEAN,
     LOGIT,
@@ -176,6 +177,8 @@ def _feature_to_dict(feature: Feature) -> dict[str, Any]:
         data["others"] = feature.others
     if feature.ordered:
         data["ordered"] = True
+    if feature.system:
+        data["system"] = feature.system
     return data
 
 
@@ -186,7 +189,7 @@ def _features(entry: Entry) -> tuple[Feature, ...]:
 
 
 def _feature(entry: Entry) -> Feature:
-    fields = entry.fields(["name"], ["categories", "labels", "kind", "others", "ordered"])
+    fields = entry.fields(["name"], ["categories", "labels", "kind", "others", "ordered", "system"])
     categories, labels = None, None
     if "categories" in fields:
         categories = _categories(fields["categories"])
@@ -205,7 +208,10 @@ def _feature(entry: Entry) -> Feature:
     ordered = "ordered" in fields and fields["ordered"].boolean()
     if ordered and (kind or kind_of(categories)) != TEXT:
         fields["ordered"].refuse("no such entry for anything but text")
-    return Feature(fields["name"].text(), categories, labels, kind, others, ordered)
+    system = fields["system"].text() if "system" in fields else ""
+    if system and not (is_system(system) and (kind or kind_of(categories)) == TEXT):
+        fields["system"].refuse("a known system of codes, for text")
+    return Feature(fields["name"].text(), categories, labels, kind, others, ordered, system)
 
 
 def _category_to_json(category: Category) -> Any:

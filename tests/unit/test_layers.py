@@ -64,11 +64,14 @@ WITHOUT_SPARK = [
     *(
         f"treesum/{name}"
         for name in (
+            "code_systems",
             "contents",
             "counts",
             "editing",
             "fingerprint",
             "intervals",
+            "levels",
+            "paths",
             "points",
             "side_by_side",
             "small_cells",

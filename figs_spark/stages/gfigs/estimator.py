@@ -45,7 +45,7 @@ from figs_spark.stages.gfigs.weights import (
 from figs_spark.stages.params.catalogue import CALIBRATE
 from figs_spark.stages.params.declared import with_signature
 from figs_spark.treesum import TreeSum
-from figs_spark.treesum.nodes import only_named
+from figs_spark.treesum.levels import as_fitted
 from figs_spark.treesum.own_rows import without_empty_branches
 
 Grown = dict[Group, tuple[TreeSum, float]]  # the largest model, and the effective sample size
@@ -104,7 +104,7 @@ class GFIGSEstimator(NestedSizes):
             smaller = largest if size is None else largest.truncate(size)
             sums.append(without_empty_branches(smaller) if self._prunes else smaller)
             model._effective[group] = effective
-        model._sums = dict(zip(grown, only_named(sums), strict=True))
+        model._sums = dict(zip(grown, as_fitted(sums), strict=True))
         model._classes = prepared.checked.table.target.classes
         model._class_names = prepared.checked.class_names
         model._membership = prepared.membership

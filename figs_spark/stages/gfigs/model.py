@@ -179,12 +179,12 @@ class GroupedModel(Calibrating):
     def _group_names(self) -> list[str]:
         return list(map(str, self.groups))
 
-    def rules(self) -> pd.DataFrame:
+    def rules(self, full: bool = False) -> pd.DataFrame:
         """One row per leaf: group, tree, leaf, path as text, value, rows, weight."""
         import pandas as pd
 
         self._check_fitted()
-        parts = [rules(tree_sum, self._output_names()) for tree_sum in self._sums.values()]
+        parts = [rules(tree_sum, self._output_names(), full) for tree_sum in self._sums.values()]
         for group, part in zip(self._sums, parts, strict=True):
             part.insert(0, "group", pd.Series([group] * len(part), dtype=object))
         return pd.concat(parts, ignore_index=True)

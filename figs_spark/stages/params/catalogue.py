@@ -18,6 +18,7 @@ from figs_spark.stages.params.values import (
     orders,
     ridge,
     subset_strategy,
+    system,
     text,
     texts,
 )
@@ -46,6 +47,14 @@ ORDERED_COLS = Declared(
     "{column: [lowest, ..., highest]}: text that is split in this order, as numbers are; bands "
     "such as '[70-80)' or '65+' have their order without it; []: a set after all",
     accepts="Mapping[str, Sequence[str]]",
+)
+CODE_SYSTEMS = Declared(
+    "codeSystems",
+    None,
+    by_feature(system),
+    "{column: system}: text that holds codes with levels, which are split as well: 'icd9' and "
+    "'icd10' (chapters, blocks, categories), 'atc', 'dotted', 'prefix:1,3' (first characters)",
+    accepts="Mapping[str, str]",
 )
 DERIVED_COLS = Declared(
     "derivedCols",
@@ -276,7 +285,7 @@ ID_COL = Declared(
     "column that identifies a row: the samples are drawn by it; not set: by the content of the row",
 )
 
-INPUTS = (FEATURES_COL, FEATURES_COLS, CATEGORICAL_COLS, ORDERED_COLS, DERIVED_COLS)
+INPUTS = (FEATURES_COL, FEATURES_COLS, CATEGORICAL_COLS, ORDERED_COLS, CODE_SYSTEMS, DERIVED_COLS)
 OUTCOME = (LABEL_COL, WEIGHT_COL)
 PREDICTIONS = (PREDICTION_COL, LEAF_COL, CONTRIBUTIONS_COL)
 CLASSES = (LOSS, CLASS_WEIGHT, PROBABILITY_COL, RAW_PREDICTION_COL, THRESHOLD, THRESHOLDS)
