@@ -17,7 +17,9 @@ from __future__ import annotations
 import io
 import json
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from pyspark.sql import DataFrame, SparkSession
@@ -33,6 +35,7 @@ from figs_spark.app.inherited import (
 )
 from figs_spark.app.known_values import report_unknown
 from figs_spark.app.labels import label_name, with_label
+from figs_spark.app.markdown import markdown_table
 from figs_spark.app.metrics import (
     BINARY,
     by_group,
@@ -116,6 +119,7 @@ class ScoredRows:
     kind: str
     threshold: float
     fingerprint: str | None = None  # of the model that gave the score
+    splits: int | None = None  # of the model, if it is one sum
 
 
 def run(spark: SparkSession, settings: Settings[Evaluate]) -> None:
@@ -170,7 +174,8 @@ def scored_rows(spark: SparkSession, settings: Settings[Evaluate]) -> ScoredRows
     if threshold is None:
         threshold = model.getOrDefault("threshold") if model and kind == BINARY else 0.5
     fingerprint = model.fingerprint if by_model else None
-    return ScoredRows(rows, label, score, kind, threshold, fingerprint)
+    splits = getattr(model, "numSplits", None) if by_model else None
+    return ScoredRows(rows, label, score, kind, threshold, fingerprint, splits)
 
 
 def _as_in_training(
@@ -299,16 +304,22 @@ def save(folder: Folder, tables: Tables, scored: ScoredRows, values: Evaluate) -
     folder.write("report.json", json.dumps(report, indent=2, default=str) + "\n")
     folder.write("report.md", _report(tables, scored))
     if values.plots:
-        _draw(folder, tables)
+        _draw(folder, tables, scored)
 
 
-def _draw(folder: Folder, tables: Tables) -> None:
-    drawings = {"roc": draw_roc, "calibration": draw_calibration, "sizes": draw_sizes}
+def _draw(folder: Folder, tables: Tables, scored: ScoredRows) -> None:
+    drawings: dict[str, Callable[[Tables], Any]] = {
+        "roc": draw_roc,
+        "calibration": draw_calibration,
+        "sizes": partial(draw_sizes, chosen=scored.splits),
+    }
     for name, draw in drawings.items():
         if name not in tables:
             continue
         try:
             folder.draw(f"{name}.png", draw(tables))
+        except ValueError as error:
+            log.warning("%s.png was not drawn: %s", name, error)
         except ImportError as error:
             log.warning("No pictures were drawn: %s", error)
             return
@@ -320,11 +331,5 @@ def _report(tables: Tables, scored: ScoredRows) -> str:
         parts.append(f"Fingerprint of the model: {scored.fingerprint}")
     for name, table in tables.items():
         if name != "roc":  # a curve is long; it is in roc.csv
-            parts += [f"## {name.replace('_', ' ').capitalize()}", _markdown(table)]
+            parts += [f"## {name.replace('_', ' ').capitalize()}", markdown_table(table)]
     return "\n\n".join(parts) + "\n"
-
-
-def _markdown(table: pd.DataFrame) -> str:
-    rows = [list(map(markdown_text, table.columns)), ["---"] * len(table.columns)]
-    rows += [list(map(markdown_text, row)) for row in table.itertuples(index=False)]
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)

@@ -4,6 +4,7 @@ The output is a folder:
 
     model/          the fitted stage; load it with its class, or name the folder in score.yaml
     model.txt       the model as printed, model.svg as a picture
+    overview.svg    which features each group uses, for G-FIGS
     metrics.json    what was fitted, and how good it is on validation and test rows
     sizes.csv       the loss after 0, 1, 2, ... splits, if the model is one sum of trees
     settings.json   all settings, and how the rows were divided, so that `evaluate` finds them
@@ -55,6 +56,8 @@ from figs_spark.app.spreadsheets import safe_csv
 from figs_spark.clinical.small_cells import safe_line
 from figs_spark.dataframes.columns import column
 from figs_spark.stages.base.checks import Checked
+from figs_spark.stages.gfigs.model import GroupedModel
+from figs_spark.stages.params.values import by_feature, system
 from figs_spark.treesum import Feature
 from figs_spark.treesum.nodes import CODE, TEXT
 from figs_spark.treesum.small_cells import HIDDEN, STRICT
@@ -79,6 +82,7 @@ class Train(Input):
     reference: str | None = key(None, "column with another score, to compare the model with")
     task: Task = key("auto", "auto: text, booleans and small whole numbers from 0 up are classes")
     kind: Kind = key("figs", "FIGS, Bagging-FIGS, or G-FIGS (one model per group)")
+    codeSystems: dict[str, Any] = key({}, "columns of codes: {diag_1: icd9}; icd10, atc, ...")
     model: dict[str, Any] = key({}, "Params of the estimator, by name")
     split: Holdout = section(Holdout, "which rows train, validate and test")
     size: Size = section(Size, "the number of splits")
@@ -103,8 +107,16 @@ def check(settings: Settings[Train]) -> None:
     check_output_here(settings)
     check_holdout(settings)
     check_params(settings)
+    check_systems(settings)
     check_leaves(settings)
     check_fitting(settings)
+
+
+def check_systems(settings: Settings[Train]) -> None:
+    try:
+        by_feature(system)(settings.job.codeSystems)
+    except (TypeError, ValueError) as error:
+        raise settings.error("codeSystems", str(error)) from error
 
 
 def check_leaves(settings: Settings[Train]) -> None:
@@ -215,7 +227,10 @@ def plan(data: DataFrame, values: Train, checked: Checked, task: str) -> str:
         f"  read     {values.input or f'{values.rows:,} generated rows'}",
         f"  predict  {values.label} ({kinds[str(values.label)]}), {task}{classes}",
         f"  from     {checked.table.rows:,} training rows with {len(features)} features:",
-        *(f"             {f.name} ({kinds[f.name]}{_categories(f)})" for f in features),
+        *(
+            f"             {f.name} ({kinds.get(f.name, 'level of codes')}{_categories(f)})"
+            for f in features
+        ),
         f"  divide   by {by}{group}",
         f"  fit      {values.kind} with {values.model or 'default Params'}",
         f"  size     {values.size.choose}",
@@ -321,6 +336,8 @@ def save(
     (writer.overwrite() if folder.overwrite else writer).save(f"{folder.path}/model")
     folder.write("model.txt", f"{fitted.model.toText(small_cell(settings.job))}\n")
     folder.write("model.svg", fitted.model.toSVG(smallCell=small_cell(settings.job)))
+    if isinstance(fitted.model, GroupedModel):
+        folder.write("overview.svg", fitted.model.toOverviewSVG())
     folder.write("metrics.json", json.dumps(plain(metrics), indent=2) + "\n")
     if fitted.sizes is not None:
         folder.write("sizes.csv", safe_csv(fitted.sizes))

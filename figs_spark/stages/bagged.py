@@ -36,10 +36,11 @@ from figs_spark.stages.base.outputs import (
 )
 from figs_spark.stages.params import catalogue as params
 from figs_spark.stages.params.catalogue import composed
-from figs_spark.stages.params.declared import with_signature
+from figs_spark.stages.params.declared import Declared, with_signature
 from figs_spark.treesum import Feature, TreeSum
 from figs_spark.treesum.adjustments import Adjustment
 from figs_spark.treesum.contents import read_members
+from figs_spark.treesum.levels import as_fitted
 from figs_spark.treesum.nodes import only_named
 from figs_spark.treesum.prediction import Outcome
 from figs_spark.treesum.serialization import to_dict
@@ -52,9 +53,14 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 AUTO_RIDGE = 3.0
-_WITHOUT = (params.LEAF_COL, params.CONTRIBUTIONS_COL, params.VALIDATION_COL)
+_WITHOUT = (
+    params.LEAF_COL,
+    params.CONTRIBUTIONS_COL,
+    params.VALIDATION_COL,
+    params.POLISH,
+    *params.INTERVALS,
+)
 _CHANGED = (
-    replace(params.MAX_SPLITS, default=10, text="splits of each member; None: no limit"),
     replace(
         params.SUBSET,
         default="auto",
@@ -62,13 +68,22 @@ _CHANGED = (
     ),
     replace(
         params.REG_PARAM,
+        default=AUTO_RIDGE,
         text="ridge (in units of row weights) that is added to the weight of a leaf, in the gain "
         f"of a split and in its values; 0: none; 'auto': {AUTO_RIDGE:g}",
     ),
     replace(params.SEED, text="seed of bootstrap samples and feature subsets"),
 )
-REGRESSION = composed(params.FIGS_REGRESSION, _WITHOUT, _CHANGED, params.SAMPLING)
-CLASSIFICATION = composed(params.FIGS_CLASSIFICATION, _WITHOUT, _CHANGED, params.SAMPLING)
+
+
+def _sized(splits: int) -> tuple[Declared, ...]:
+    """The changed Params, with this number of splits."""
+    text = "splits of each member, 60 for numbers and 25 for classes; None: no limit"
+    return (*_CHANGED, replace(params.MAX_SPLITS, default=splits, text=text))
+
+
+REGRESSION = composed(params.FIGS_REGRESSION, _WITHOUT, _sized(60), params.SAMPLING)
+CLASSIFICATION = composed(params.FIGS_CLASSIFICATION, _WITHOUT, _sized(25), params.SAMPLING)
 
 
 class BaggedModel(FittedModel):
@@ -78,6 +93,7 @@ class BaggedModel(FittedModel):
         super().__init__(**params)
         self.members: tuple[TreeSum, ...] = ()
         self.oobScore: float | None = None
+        self.oobAuc: float | None = None  # of two classes
 
     @property
     def numMembers(self) -> int:
@@ -98,7 +114,7 @@ class BaggedModel(FittedModel):
         changed = self.copy()
         changed.members = tuple(only_named([change(member) for member in self.members]))
         if changed.members != self.members:
-            changed.oobScore = None
+            changed.oobScore = changed.oobAuc = None
         return changed
 
     def oobPredictions(self, dataset: DataFrame, outputCol: str = "oobPrediction") -> DataFrame:
@@ -136,12 +152,12 @@ class BaggedModel(FittedModel):
         ]
         return "\n".join([*lines, *self._evaluation])
 
-    def rules(self) -> pd.DataFrame:
+    def rules(self, full: bool = False) -> pd.DataFrame:
         """One row per leaf: member (from 1), tree, leaf, path as text, value, rows, weight."""
         import pandas as pd
 
         self._check_fitted()
-        parts = [rules(member, self._output_names()) for member in self.members]
+        parts = [rules(member, self._output_names(), full) for member in self.members]
         for number, part in enumerate(parts, start=1):
             part.insert(0, "member", number)
         return pd.concat(parts, ignore_index=True)
@@ -158,7 +174,8 @@ class BaggedModel(FittedModel):
         """The out-of-bag score in words, if there is one."""
         if self.oobScore is None:
             return []
-        return [f"{self._score_name} out of bag: {self.oobScore:.4f}"]
+        area = "" if self.oobAuc is None else f", AUC {self.oobAuc:.4f}"
+        return [f"{self._score_name} out of bag: {self.oobScore:.4f}{area}"]
 
     def _drawing(self, width: float, small_cell: int | None = None) -> Drawing:
         notes = "; ".join([self._kind.capitalize(), *self._evaluation]) + "."
@@ -202,9 +219,11 @@ class BaggedModel(FittedModel):
     # Saving
 
     def _contents(self) -> dict[str, Any]:
+        area = {} if self.oobAuc is None else {"oobAuc": plain(self.oobAuc)}
         return {
             "members": [to_dict(member) for member in self.members],
             "oobScore": None if self.oobScore is None else plain(self.oobScore),
+            **area,
             **self._class_contents(),
         }
 
@@ -212,6 +231,8 @@ class BaggedModel(FittedModel):
         self.members = read_members(contents, source)
         score = Entry(contents, source).inner("oobScore")
         self.oobScore = None if score.value is None else score.number("nan", "inf", "-inf")
+        if "oobAuc" in contents:  # version 0.1.0 had none
+            self.oobAuc = Entry(contents, source).inner("oobAuc").number("nan")
         self._set_classes(contents, self.members[0], source)
 
 
@@ -255,9 +276,10 @@ class BaggedEstimator(Growing):
             trained = train(checked.table, plan, members, weights, get("oobScore"), step)
         model: BaggedModel = self._copyValues(self._model_class())
         model._resetUid(self.uid)
-        model.members = tuple(only_named(trained.models))
+        model.members = tuple(as_fitted(trained.models))
         model._classes, model._class_names = target.classes, checked.class_names
-        model.oobScore = None if trained.out_of_bag is None else _score(trained.out_of_bag, target)
+        if (out_of_bag := trained.out_of_bag) is not None:
+            model.oobScore, model.oobAuc = out_of_bag.score, out_of_bag.area
         return model
 
     def _checked(self, dataset: DataFrame) -> Checked:
@@ -275,14 +297,6 @@ def sampling(stage: Any, target: Target) -> BootstrapWeights:
     """The sample of each member."""
     get = stage.getOrDefault
     return BootstrapWeights(target, get("seed"), get("subsamplingRate"), get("bootstrap"))
-
-
-def _score(sums: np.ndarray, target: Target) -> float:
-    """R2, or the share of rows with the right class."""
-    weight, total, squares, error, right, _ = sums
-    if target.classes:
-        return float(right / weight)
-    return float(1 - error / (squares - total**2 / weight))
 
 
 @with_signature

@@ -18,11 +18,13 @@ from pyspark.sql.types import IntegralType
 
 from figs_spark.dataframes.columns import column, hashable_field
 from figs_spark.pictures.axes import pyplot
+from figs_spark.pictures.curves import plot_sizes
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MOST_FOLDS = 250
+REFITS = {"with_refit": "lossWithRefit", "without_refit": "lossWithoutRefit"}
 ALLOWED_ERRORS = 0.5  # standard errors that the recommended size may lose
 
 
@@ -32,11 +34,13 @@ class SizePath:
 
     `table` has one row per number of splits. `loss` is the squared error (in classification, of the
     probabilities) on held-out rows, as a mean over the folds, with its `standardError`.
+    `lossWithRefit` is that of models whose values are fitted together at the end (of two classes by
+    logistic regression unless `refit` says otherwise), `lossWithoutRefit` of values as they grew.
     `trainingLoss` is the loss of the model of all rows on these rows. `bic` is
     rows * log(trainingLoss) + log(rows) * (1 + the freedom of each split): a split chooses a value
     and a threshold, which is 2; or, if it is a set of categories, a value and the side of each
     category that its leaf has, but for one.
-    `model` is the model of all rows, at its largest size: `path.model.truncate(path.recommended)`.
+    `model` is the model of all rows, at its largest size, and `chosen` at the recommended one.
     `foldLosses` has the loss of every size in each fold.
     """
 
@@ -59,6 +63,11 @@ class SizePath:
         return int(within.idxmax())
 
     @property
+    def chosen(self) -> Any:
+        """The model of all rows at the recommended size."""
+        return self.model.truncate(self.recommended)
+
+    @property
     def best(self) -> int:
         """The size with the smallest mean loss."""
         return int(self.table["loss"].idxmin())
@@ -79,25 +88,14 @@ class SizePath:
         """Draw the loss by the number of splits, with the choices; returns the matplotlib axes."""
         if ax is None:
             ax = pyplot().figure(figsize=(6, 4), layout="constrained").add_subplot()
-        table = self.table
-        ax.errorbar(
-            table.index,
-            table["loss"],
-            table["standardError"],
-            fmt="o-",
-            capsize=3,
-            label="held out",
-        )
-        ax.plot(table.index, table["trainingLoss"], ":", color="grey", label="on training rows")
+        plot_sizes(self.table, ax=ax)
         for size, label, colour in (
             (self.best, f"best: {self.best}", "tab:green"),
             (self.recommended, f"recommended: {self.recommended}", "tab:blue"),
             (self.smallest, f"within one standard error: {self.smallest}", "tab:orange"),
         ):
             ax.axvline(size, linestyle="--", color=colour, label=label)
-        ax.set(xlabel="splits", ylabel="loss (mean over folds, standard error)")
-        ax.xaxis.get_major_locator().set_params(integer=True)
-        ax.legend()
+        ax.legend(fontsize=8)
         return ax
 
 

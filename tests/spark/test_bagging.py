@@ -12,6 +12,7 @@ import pytest
 from chispa import assert_approx_df_equality
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from sklearn.metrics import roc_auc_score
 
 from figs_spark import (
     BaggedFIGSClassificationModel,
@@ -59,7 +60,7 @@ def shapes(model: Any) -> list[list[tuple[int, Any, Any]]]:
 def test_one_member_on_all_rows_and_features_is_figs(
     data: DataFrame, bagged: Any, single: Any, label: str
 ) -> None:
-    given = {"featuresCols": FEATURES, "labelCol": label, "maxSplits": 5}
+    given = {"featuresCols": FEATURES, "labelCol": label, "maxSplits": 5, "regParam": 0}
     one = bagged(numEstimators=1, bootstrap=False, featureSubsetStrategy="all", **given).fit(data)
     assert to_dict(one.members[0]) == to_dict(single(**given).fit(data).treeSum)
 
@@ -130,6 +131,7 @@ def test_scoring_is_the_mean_of_the_members(
     assert probability[:, 1] == pytest.approx(members.mean(axis=0), abs=1e-12)
     assert (scored["prediction"] == (probability[:, 1] > 0.5)).all()
     assert model.predictProbability(scored) == pytest.approx(probability, abs=1e-12)
+    assert (model.predict(scored)["prediction"] == scored["prediction"]).all()
 
 
 def test_out_of_bag_predictions_come_from_the_members_that_left_out_the_row(
@@ -141,6 +143,9 @@ def test_out_of_bag_predictions_come_from_the_members_that_left_out_the_row(
     assert 0.8 < some.mean() < 1  # all six members train on a row with probability 0.63^6
     right = (held > 0.5) == found["died"].to_numpy()
     assert model.oobScore == pytest.approx(right[some].mean(), abs=1e-12)
+    area = roc_auc_score(found["died"][some], held[some])
+    assert model.oobAuc == pytest.approx(area, abs=1e-3)
+    assert f"out of bag: {model.oobScore:.4f}, AUC {model.oobAuc:.4f}" in str(model)
     with pytest.raises(ValueError, match="need idCol"):
         classifier(idCol=None).fit(data).oobPredictions(data)
 
@@ -148,7 +153,7 @@ def test_out_of_bag_predictions_come_from_the_members_that_left_out_the_row(
 def test_the_out_of_bag_score_is_near_the_test_score(spark: SparkSession) -> None:
     train, test = patients(spark, 2000, seed=1), patients(spark, 2000, seed=2)
     bagged = BaggedFIGSRegressor(
-        featuresCols=FEATURES, labelCol="days", numEstimators=30, oobScore=True
+        featuresCols=FEATURES, labelCol="days", numEstimators=30, maxSplits=10, oobScore=True
     ).fit(train)
     scored: Any = bagged.transform(test).select("days", "prediction").toPandas()
     errors = (scored["days"] - scored["prediction"]) ** 2
@@ -173,6 +178,7 @@ def test_saving_and_loading(
     model.save(str(tmp_path / "model"))
     loaded = BaggedFIGSClassificationModel.load(str(tmp_path / "model"))
     assert (loaded.uid, str(loaded), loaded.oobScore) == (model.uid, str(model), model.oobScore)
+    assert loaded.oobAuc == model.oobAuc
     columns = ["id", "prediction", "rawPrediction"]
     assert_approx_df_equality(
         loaded.transform(data).select(*columns[:2]), model.transform(data).select(*columns[:2]), 0

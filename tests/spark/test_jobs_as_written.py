@@ -37,15 +37,16 @@ for job, *options in json.loads(sys.argv[1]):
 
 def test_the_sequence_with_the_files_of_conf(spark: SparkSession, tmp_path: Path) -> None:
     """train by spark-submit; what follows in one other process."""
-    (_, *registry), (_, _, *training), *following = commands(ROOT / "docs/jobs.md")
+    (_, *registry), first_look, (_, _, *training), *following = commands(ROOT / "docs/jobs.md")
     assert registry == ["make-registry", "--config", "conf/make_registry.yaml"]
+    assert first_look[1:] == ["inspect", "--config", "conf/inspect.yaml"]
     assert [job for _, job, *_ in following] == ["score", "evaluate", "export", "report"]
     for name in ("conf", "jobs"):
         (tmp_path / name).symlink_to(ROOT / name)
     config = ROOT / "conf/make_registry.yaml"
     place = tmp_path / "build/registry"
     assert call("make-registry", "--config", config, "--rows", 5_000, "--output", place) == 0
-    steps = json.dumps([step[1:] for step in following])
+    steps = json.dumps([step[1:] for step in (first_look, *following)])
     for command in (
         ["spark-submit", "jobs/train.py", *training, "--model.maxSplits", "4"],
         ["python", "-c", ONE_AFTER_ANOTHER, steps],
@@ -54,7 +55,9 @@ def test_the_sequence_with_the_files_of_conf(spark: SparkSession, tmp_path: Path
         assert done.returncode == 0, done.stdout + done.stderr
         assert "Traceback" not in done.stderr
     exported = {"model.sql", "model.sql.proof.json", "report.html"}
-    assert files(tmp_path / "build") == {"registry", "train", "scored", "evaluation", *exported}
+    assert files(tmp_path / "build") == {
+        "registry", "inspection", "train", "scored", "evaluation", *exported
+    }  # fmt: skip
     assert "CASE" in (tmp_path / "build/model.sql").read_text()
     assert (tmp_path / "build/evaluation/roc.png").exists()
 

@@ -32,7 +32,7 @@ PATH = re.compile(
     r"`((?:figs_spark|jobs|conf|docs|notebooks|tests|\.github)/[\w./-]*"
     r"|[\w.-]+\.(?:md|cff|yml|yaml|py|svg))`"
 )
-MADE = {"model.txt", "model.svg", "report.md"}  # by the jobs
+MADE = {"model.txt", "model.svg", "report.md", "train.yaml", "overview.svg"}  # by the jobs
 JOBS = {"jobs/train.py": "train", "jobs/score.py": "score", "jobs/evaluate.py": "evaluate"}
 
 

@@ -17,6 +17,7 @@ from figs_spark.dataframes.columns import column
 from figs_spark.dataframes.compat import check_frame, table_udf
 from figs_spark.dataframes.derived import needed_for
 from figs_spark.dataframes.labels import BOOLEANS, class_metadata
+from figs_spark.exports import levels
 from figs_spark.exports.instrument import Family, Instrument, Patient
 from figs_spark.pictures.axes import to_axes
 from figs_spark.pictures.shapes import Drawing
@@ -24,6 +25,7 @@ from figs_spark.pictures.svg import to_html, to_svg
 from figs_spark.pictures.trees import WIDTH
 from figs_spark.stages.base.deriving import Deriving
 from figs_spark.stages.base.exporting import Exporting, version
+from figs_spark.stages.base.frames import as_frame, with_feature_names
 from figs_spark.stages.base.inputs import (
     OUTPUT_PARAMS,
     check_outputs,
@@ -38,7 +40,7 @@ from figs_spark.treesum.contents import read_classes
 from figs_spark.treesum.fingerprint import short, stage_fingerprint
 from figs_spark.treesum.prediction import THRESHOLD, Outcome
 from figs_spark.treesum.reading import Labels
-from figs_spark.treesum.times import UNITS, to_number
+from figs_spark.treesum.times import to_number
 from figs_spark.treesum.visible import visible
 
 if TYPE_CHECKING:
@@ -132,8 +134,12 @@ class FittedModel(Deriving, Persistent, Exporting, Model):
         return self
 
     @abstractmethod
-    def rules(self) -> pd.DataFrame:
-        """One row per leaf: tree, leaf, path as text, value, rows, weight."""
+    def rules(self, full: bool = False) -> pd.DataFrame:
+        """One row per leaf: tree, leaf, path as text, value, rows, weight.
+
+        Of a set of more than 6 categories the path has the first ones and the count of the others,
+        unless `full`.
+        """
 
     @abstractmethod
     def _drawing(self, width: float, small_cell: int | None = None) -> Drawing:
@@ -145,9 +151,29 @@ class FittedModel(Deriving, Persistent, Exporting, Model):
 
     # Defined by the outcome
 
-    @abstractmethod
     def predict(self, values: Any) -> Any:
-        """Predictions without Spark: for a table an array, for one row a number."""
+        """What `transform` gives, without Spark.
+
+        A pandas DataFrame gives one with the predictions, of classes also the probabilities. A row
+        with names (pandas Series, dict, Row) gives a Series of these. An array gives an array of
+        predictions, and its row a number.
+        """
+        frame, single = as_frame(values)
+        if frame is None:
+            return self._predict_unnamed(values)
+        import pandas as pd
+
+        scores, _ = self._scores(frame)
+        predictions = pd.DataFrame(self._predictions(scores), index=frame.index)
+        return predictions.iloc[0] if single else predictions
+
+    @abstractmethod
+    def _predict_unnamed(self, values: Any) -> Any:
+        """The predictions of a table as an array, that of one row as a number."""
+
+    @abstractmethod
+    def _predictions(self, scores: np.ndarray) -> dict[str, Any]:
+        """Predictions by the name of the output column, from raw scores."""
 
     def _predicted(self, scores: Sequence[Column]) -> list[Column]:
         """The predictions, from the scores."""
@@ -221,6 +247,9 @@ class FittedModel(Deriving, Persistent, Exporting, Model):
     def _scores(self, values: Any) -> tuple[np.ndarray, bool]:
         """The raw scores, and whether `values` is a single row."""
         self._check_fitted()
+        frame, single = as_frame(values)
+        if frame is not None:
+            return self._raw_scores(with_feature_names(self, frame)), single
         single = isinstance(values, Vector) or np.ndim(values) == 1
         if single:
             cells = values.toArray() if isinstance(values, Vector) else values
@@ -344,7 +373,7 @@ class FittedModel(Deriving, Persistent, Exporting, Model):
         """The sums of trees, with what a reader must know of the columns."""
         family, names = self._family(), self.getOrDefault("featuresCols") or self.featureNames
         used = [(names[j], self._features[j]) for j in sorted(self._used)]
-        notes = [f"{name} is given in {UNITS[f.kind]}." for name, f in used if f.is_time]
+        notes = list(filter(None, (levels.note(name, feature) for name, feature in used)))
         needed = [*(name for name, _ in used), family.group_column or ""]
         derived = needed_for(needed, self.getOrDefault("derivedCols") or {})
         notes += [f"{name} is derived: {sql}." for name, sql in derived.items()]

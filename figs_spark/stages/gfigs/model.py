@@ -13,7 +13,10 @@ from pyspark.sql import functions as F
 from figs_spark.dataframes.columns import column, field
 from figs_spark.dataframes.expressions import COLUMNS
 from figs_spark.exports.instrument import Family, Patient
+from figs_spark.pictures.axes import to_axes
+from figs_spark.pictures.overview import draw_overview, used_features
 from figs_spark.pictures.shapes import Drawing, stacked
+from figs_spark.pictures.svg import to_svg
 from figs_spark.pictures.trees import WIDTH, draw_model
 from figs_spark.stages.base.inputs import packed_column, with_scoring_array
 from figs_spark.stages.base.model import FittedModel
@@ -30,12 +33,13 @@ from figs_spark.stages.gfigs.groups import (
 )
 from figs_spark.stages.gfigs.membership import Membership
 from figs_spark.stages.gfigs.membership_columns import check_scoring_type, from_list, to_list
-from figs_spark.stages.gfigs.params import CLASSIFICATION, MIXTURE, POOLED, REGRESSION
+from figs_spark.stages.gfigs.params import CLASSIFICATION, MIXTURE, POOLED, REGRESSION, SHRINK
 from figs_spark.treesum import Feature, TreeSum
 from figs_spark.treesum.adjustments import Adjustment
 from figs_spark.treesum.contents import read_groups
 from figs_spark.treesum.nodes import LOGIT, only_named
 from figs_spark.treesum.serialization import to_dict
+from figs_spark.treesum.side_by_side import side_by_side
 from figs_spark.treesum.text import describe_each, rules
 
 if TYPE_CHECKING:
@@ -153,34 +157,83 @@ class GroupedModel(Calibrating):
             for group, size in self._effective.items()
         }
 
+    @property
+    def _together(self) -> TreeSum | None:
+        """With weighting "shrink": the one structure, with a value for each group in every node."""
+        if self.getOrDefault("weighting") != SHRINK:
+            return None
+        return side_by_side(list(self._sums.values()))
+
     def _text(self, small_cell: int | None = None) -> str:
         name, weighting = (self.getOrDefault(p) for p in ("groupCol", "weighting"))
         title = f"{type(self).__name__}: {len(self.groups)} groups of {name}, {weighting} weights"
-        if weighting == POOLED:
+        if weighting in (POOLED, SHRINK):
             title = f"{type(self).__name__}: one model for {len(self.groups)} groups of {name}"
+        if (together := self._together) is not None:
+            parts, columns = {f"A column of values for each {name}": together}, self._group_names
+            return describe_each(parts, f"{title}, {SHRINK}", self._outcome(), columns, small_cell)
         parts = self._parts_by_heading()
         return describe_each(parts, title, self._outcome(), self._output_names(), small_cell)
 
-    def rules(self) -> pd.DataFrame:
+    @property
+    def _group_names(self) -> list[str]:
+        return list(map(str, self.groups))
+
+    def rules(self, full: bool = False) -> pd.DataFrame:
         """One row per leaf: group, tree, leaf, path as text, value, rows, weight."""
         import pandas as pd
 
         self._check_fitted()
-        parts = [rules(tree_sum, self._output_names()) for tree_sum in self._sums.values()]
+        parts = [rules(tree_sum, self._output_names(), full) for tree_sum in self._sums.values()]
         for group, part in zip(self._sums, parts, strict=True):
             part.insert(0, "group", pd.Series([group] * len(part), dtype=object))
         return pd.concat(parts, ignore_index=True)
 
     def _drawings(self, width: float, small_cell: int | None = None) -> list[Drawing]:
         parts, labels = self._parts_by_heading().items(), self._labels(small_cell)
+        if (together := self._together) is not None:
+            labels = replace(labels, outputs=tuple(self._group_names))
+            heading = f"{labels.subject}, by {self.getOrDefault('groupCol')}"
+            return [draw_model(together, labels, width, heading)]
         return [draw_model(tree_sum, labels, width, heading) for heading, tree_sum in parts]
 
     def _drawing(self, width: float, small_cell: int | None = None) -> Drawing:
         return stacked(self._subject(), self._drawings(width, small_cell))
 
     def _pictures(self) -> Sequence[Drawing]:
-        """One picture for each group."""
-        return self._drawings(WIDTH)
+        """Which features the groups use, and one picture for each group."""
+        drawings = self._drawings(WIDTH)
+        return [self._overview(), *drawings] if len(drawings) > 1 else drawings
+
+    @property
+    def featuresByGroup(self) -> pd.DataFrame:
+        """The share of each feature in the gain, a row per feature and a column per group.
+
+        Features that no group splits on are left out; the most important ones come first.
+        """
+        import pandas as pd
+
+        self._check_fitted()
+        sums = list(self._sums.values())
+        used = used_features(sums)
+        names = pd.Index([self.featureNames[j] for j in used], name="feature")
+        shares = {g: s.importances()[used] for g, s in self._sums.items()}
+        return pd.DataFrame(shares, index=names)
+
+    def plotOverview(self, ax: Any = None) -> Any:
+        """Draw which features each group uses, side by side; returns the matplotlib axes."""
+        self._check_fitted()
+        return to_axes(self._overview(), ax)
+
+    def toOverviewSVG(self) -> str:
+        """The same as SVG text, for a file or a page."""
+        self._check_fitted()
+        return to_svg(self._overview())
+
+    def _overview(self) -> Drawing:
+        name = self.getOrDefault("groupCol")
+        title = f"{self._subject()}: what is asked, by {name}"
+        return draw_overview(title, {str(group): s for group, s in self._sums.items()})
 
     # Scoring
 
@@ -339,13 +392,13 @@ class PredictsByGroup(FittedModel):
         def _model_for(self, group: Group) -> Any: ...
 
     def predict(self, values: Any, group: Group | None = None) -> Any:
-        """Predictions without Spark: for a table an array, for one row a number.
+        """What `transform` gives, without Spark, as for a FIGS model.
 
-        `group` is the group of all rows. Without it, `values` is a pandas DataFrame with the group
-        of each row in the column `groupCol`.
+        `group` is the group of all rows. Without it, `values` is a pandas DataFrame or a row with
+        names that has the group in the column `groupCol`.
         """
         if group is None:
-            return super().predict(values)  # type: ignore[safe-super]
+            return super().predict(values)
         return self._model_for(group).predict(values)
 
 
