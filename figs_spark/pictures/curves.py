@@ -77,13 +77,13 @@ def plot_calibration(bins: pd.DataFrame, *, ax: Any = None) -> Any:
     """Draw observed against predicted rates of `calibration`; returns the figure.
 
     Each group has its panel, with 95% intervals, all on the same axes. Groups of fewer than 10 rows
-    with or without the outcome are left out.
+    with or without the outcome are left out, and bins of fewer than 10 rows.
     """
-    panels = list(_panels(bins, _positives_of_bins))
+    panels = list(_panels(bins[bins["rows"] >= LEAST], _positives_of_bins))
     shown = [panel for panel in panels if panel.is_large]
-    ends = ["predicted", "observedHigh"]
-    highest = max((panel.lines[ends].to_numpy(float).max() for panel in shown), default=1.0)
-    limit = min(1.0, 1.05 * highest)
+    rates = ["predicted", "observed"]
+    highest = max((panel.lines[rates].to_numpy(float).max() for panel in shown), default=1.0)
+    limit = min(1.0, 1.2 * highest)
 
     def behind(panel: Panel, ax: Any) -> None:
         ax.plot(panel.lines["predicted"], panel.lines["observed"], "-", color=BEHIND)
