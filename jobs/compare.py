@@ -110,7 +110,7 @@ def gam(data: DataSet, train: DataFrame, test: DataFrame) -> float:
 
 MODELS: dict[str, tuple[Fit, str]] = {
     "FIGS (10 splits)": (figs, "figs_spark"),
-    "Bagging-FIGS (100 x 10)": (bagged, "figs_spark"),
+    "Bagging-FIGS (100)": (bagged, "figs_spark"),
     "MLlib RandomForest (100)": (forest, "pyspark"),
     "xgboost.spark": (xgboost, "xgboost"),
     "GAM (pygam)": (gam, "pygam"),

@@ -119,6 +119,9 @@ def pack_here(table: Table, max_bins: int, progress: Progress = QUIET) -> tuple[
     with compat.arrow_batches(table.frame.sparkSession, table.block_rows):
         arrow = compat.to_arrow(table.frame)
     matrix = _matrix(arrow, len(table.features))
+    if table.texts is not None:
+        features, matrix = table.texts.encode(arrow, matrix)
+        table = replace(table, features=features)
     labels = arrow.column("y").to_numpy()
     _check_source(table, Reports({}, len(labels), float(labels.sum()), len(labels)))
     bins = make_bins(matrix, table.features, max_bins, cuts=table.allowed_cuts)

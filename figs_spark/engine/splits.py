@@ -75,6 +75,7 @@ class BinSplit:
     missing_left: bool
     left: Side
     right: Side
+    rows: NDArray[np.int64] | None = None  # of each bin of the feature
 
     @property
     def freedom(self) -> int:
@@ -189,7 +190,8 @@ class Cuts:
             missing_left = left_side.outweighs(right_side)
         gain = cut.gain + cut.price if cut.lowered is None else cut.lowered
         left, right = left - start, right - start
-        return BinSplit(gain, j, left, right, missing_left, left_side, right_side)
+        rows = np.rint(histogram[start:missing, -1]).astype(np.int64)
+        return BinSplit(gain, j, left, right, missing_left, left_side, right_side, rows)
 
     def _side(self, histogram: Floats, bins: NDArray[np.intp]) -> Side:
         sums, layout = histogram[bins].sum(axis=0), self.layout

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -60,6 +61,19 @@ class Target:
         return stored.astype(np.float64, copy=False).reshape(-1, 1)
 
 
+def is_small(rows: int, features: int) -> bool:
+    """Whether a table may come to the driver as it is."""
+    return rows <= min(SMALL_ROWS, max(1, SAMPLE_VALUES // features))
+
+
+class Texts(Protocol):
+    """Columns of text that are counted and encoded where they are packed."""
+
+    def encode(self, columns: pa.Table, matrix: Floats) -> tuple[tuple[Feature, ...], Floats]:
+        """The features with their categories, and the table (rows, features) with the places of
+        all texts among them."""
+
+
 def scalar_name(j: int) -> str:
     """The column of feature j, if each feature has a column."""
     return f"x{j}"
@@ -89,6 +103,7 @@ class Table:
     numbered: bool = False  # whether equal rows need numbers that tell them apart
     allowed_cuts: Mapping[int, CutRule] = field(default_factory=dict)  # by feature
     class_factors: tuple[float, ...] | None = None  # that the weights of each class were times
+    texts: Texts | None = None  # if they are yet to be encoded; x has nulls in their place
     scalars: bool = False  # whether the features are columns of their own, see `scalar_name`
 
     def with_content_ids(self) -> Table:
@@ -104,7 +119,7 @@ class Table:
     @property
     def small(self) -> bool:
         """Whether all rows may come to the driver as they are."""
-        return self.rows <= min(SMALL_ROWS, max(1, SAMPLE_VALUES // len(self.features)))
+        return is_small(self.rows, len(self.features))
 
     @property
     def sample_rows(self) -> int:

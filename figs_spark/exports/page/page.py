@@ -22,6 +22,7 @@ from figs_spark.exports.page.evaluation import (
 from figs_spark.exports.page.facts import facts_section
 from figs_spark.exports.page.fields import Field, Range, Wording, make_fields
 from figs_spark.exports.page.growth import Growth, growth_section
+from figs_spark.exports.page.intervals import interval_table
 from figs_spark.exports.page.markup import Content, Html, element, joined
 from figs_spark.exports.page.program import make_program
 from figs_spark.exports.page.statement import Statement, definitions, statement_section
@@ -132,6 +133,7 @@ def _model(page: Page, fields: Mapping[int, Field]) -> Html:
                 _worded(one, fields), labels, PICTURE, heading or page.labels.subject
             )
             parts.append(picture(drawing, wide=True))
+        parts.append(interval_table(_worded(one, fields), page.small_cell))
     parts += [element("p", note, class_="quiet") for note in page.model.notes]
     return joined(parts)
 
