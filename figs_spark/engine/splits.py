@@ -7,8 +7,8 @@ of categories is again a cut. Missing values try both sides.
 A set of many categories would win by its freedom: of K categories without any effect, the best set
 gains about 2/pi * K times the variance of the target, and loses as much again on new rows. So the
 means are drawn to that of the leaf before they are put in order, and a set pays the price of its
-freedom before it competes: for each category in the leaf but one. A feature with few categories pays
-nothing.
+freedom before it competes: for each category in the leaf but one. A feature with few categories
+pays nothing.
 """
 
 from __future__ import annotations
