@@ -217,7 +217,6 @@ class FIGSEstimator(NestedSizes):
     """Grows one FIGS model."""
 
     _model_class: type[FIGSModel]
-    _reads_scalars = True
 
     def crossValidatePath(
         self, dataset: DataFrame, numFolds: int = 5, foldCol: str | None = None

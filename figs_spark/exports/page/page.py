@@ -124,7 +124,7 @@ def _model(page: Page, fields: Mapping[int, Field]) -> Html:
         words = f"The mean of {len(page.model.sums)} sums of trees; a page cannot show them all."
         return element("p", words)
     headings = _headings(page)
-    parts = [paper_card(page.model, fields, headings, page.points)]
+    parts = [paper_card(page.model, fields, headings, page.points, page.results)]
     for heading, one in zip(headings, page.model.sums, strict=True):
         leaves = sum(1 for tree in one.trees for _ in tree.leaves())
         if leaves <= MOST_PICTURED:
@@ -134,7 +134,7 @@ def _model(page: Page, fields: Mapping[int, Field]) -> Html:
             )
             parts.append(picture(drawing, wide=True))
         parts.append(interval_table(_worded(one, fields), page.small_cell))
-    parts += [element("p", note, class_="quiet") for note in page.model.notes]
+    parts += [element("p", note, class_="quiet") for note in page.model.remarks]
     return joined(parts)
 
 

@@ -32,7 +32,6 @@ from figs_spark.stages.base.inputs import (
     check_reserved,
     numbers_column,
     read_inputs,
-    scalar_frame,
     training_column,
 )
 from figs_spark.stages.base.raw_texts import RawTexts, text_name
@@ -40,7 +39,6 @@ from figs_spark.stages.base.row_checks import check_rows
 from figs_spark.stages.base.row_counts import TrainingColumns, count_rows, total_counts
 from figs_spark.treesum.nodes import TEXT
 
-MANY_FEATURES = 500
 TRAINS_EVERYWHERE = 255  # in the column "held": no fold holds the row out
 
 
@@ -97,19 +95,14 @@ def _check(
     if columns.validation is not None:
         selected["held"] = F.when(columns.validation, 0).otherwise(TRAINS_EVERYWHERE)
     selected |= extra
-    scalars = reads_scalars(inputs, stage)
-    if scalars:
-        frame = scalar_frame(frame, features, selected)
+    if texts is not None:
+        numbers = numbers_column(features)
+        selected |= {text_name(k): column(source) for k, source in enumerate(texts.sources)}
     else:
-        if texts is not None:
-            numbers = numbers_column(features)
-            selected |= {text_name(k): column(source) for k, source in enumerate(texts.sources)}
-        else:
-            numbers = training_column(inputs, features)
-        selected = {"x": numbers, **selected}
-        frame = frame.select(*(expression.alias(name) for name, expression in selected.items()))
+        numbers = training_column(inputs, features)
+    selected = {"x": numbers, **selected}
     table = Table(
-        frame=frame,
+        frame=frame.select(*(expression.alias(name) for name, expression in selected.items())),
         features=features,
         target=Target(classes, 0.0 if classes else total["sum"] / total["weight"]),
         rows=total["positive"],
@@ -117,18 +110,10 @@ def _check(
         label_sum=total["label_sum"],
         allowed_cuts=allowed_cuts(stage, features),
         class_factors=tuple(factors.get(k, 1.0) for k in range(classes)) if factors else None,
-        scalars=scalars,
         texts=texts,
     )
     named = names if classes and len(names or ()) == classes else None
     return Checked(table, named)
-
-
-def reads_scalars(inputs: Inputs, stage: Any) -> bool:
-    """Whether features go to Python column by column: so many make too large an array for the
-    code that Spark generates."""
-    many = inputs.packed is None and len(inputs.features) >= MANY_FEATURES
-    return many and stage._reads_scalars and all(f.kind != TEXT for f in inputs.features)
 
 
 def _encodes_while_packing(inputs: Inputs, stage: Any, rows: int) -> bool:

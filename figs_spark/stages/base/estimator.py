@@ -33,7 +33,6 @@ class Growing(Deriving, Persistent, Estimator[Any]):
 
     _classification: bool
     _auto_subset = "all"  # what the featureSubsetStrategy "auto" means
-    _reads_scalars = False  # whether thousands of features may be columns of their own
     _joint = True  # whether a ridge means that all values are fitted together
 
     def _check_params(self, classes: int | None = None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,7 +26,6 @@ from pyspark.sql.types import (
 
 from figs_spark.dataframes.codes import level_column, resolved_column
 from figs_spark.dataframes.columns import check_collations, column, field, folding, listed, quoted
-from figs_spark.engine.table import scalar_name
 from figs_spark.treesum import Feature
 from figs_spark.treesum.levels import LevelFeature
 from figs_spark.treesum.nodes import TEXT, Category
@@ -206,22 +205,6 @@ def training_cell(feature: Feature) -> Column:
     if isinstance(feature, LevelFeature):
         return level_column(feature, column(feature.source))
     return _raw_number(feature, feature.name) if feature.is_time else column(feature.name)
-
-
-def scalar_frame(
-    frame: DataFrame, features: Sequence[Feature], others: Mapping[str, Column]
-) -> DataFrame:
-    """Each feature as a column of doubles, see `scalar_name`, and further columns.
-
-    Thousands of Columns would take half a minute; Spark expands one struct in no time.
-    """
-    texts = (
-        f"cast({_number_sql(feature, feature.name)} as double) as {scalar_name(j)}"
-        for j, feature in enumerate(features)
-    )
-    columns = (expression.alias(name) for name, expression in others.items())
-    both = frame.select(F.expr(f"struct({', '.join(texts)})").alias("x"), *columns)
-    return both.select("x.*", *others)
 
 
 def _number_sql(feature: Feature, name: str) -> str:

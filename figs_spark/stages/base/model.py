@@ -40,7 +40,7 @@ from figs_spark.treesum.contents import read_classes
 from figs_spark.treesum.fingerprint import short, stage_fingerprint
 from figs_spark.treesum.prediction import THRESHOLD, Outcome
 from figs_spark.treesum.reading import Labels
-from figs_spark.treesum.times import UNITS, to_number
+from figs_spark.treesum.times import to_number
 from figs_spark.treesum.visible import visible
 
 if TYPE_CHECKING:
@@ -373,8 +373,7 @@ class FittedModel(Deriving, Persistent, Exporting, Model):
         """The sums of trees, with what a reader must know of the columns."""
         family, names = self._family(), self.getOrDefault("featuresCols") or self.featureNames
         used = [(names[j], self._features[j]) for j in sorted(self._used)]
-        notes = [f"{name} is given in {UNITS[f.kind]}." for name, f in used if f.is_time]
-        notes += filter(None, (levels.note(name, feature) for name, feature in used))
+        notes = list(filter(None, (levels.note(name, feature) for name, feature in used)))
         needed = [*(name for name, _ in used), family.group_column or ""]
         derived = needed_for(needed, self.getOrDefault("derivedCols") or {})
         notes += [f"{name} is derived: {sql}." for name, sql in derived.items()]
