@@ -22,6 +22,7 @@ Range = tuple[str, str]
 ICD9, ICD10, ATC, DOTTED, PREFIX = "icd9", "icd10", "atc", "dotted", "prefix"
 KNOWN = f"'{ICD9}', '{ICD10}', '{ATC}', '{DOTTED}', or '{PREFIX}:' with widths, as in 'prefix:1,3'"
 ATC_WIDTHS = (1, 3, 4, 5)
+PREFIXES = "prefix:1,3"  # if no widths are given
 MOST_PARTS = 3  # of a dotted code that are levels
 CATEGORIES = {ICD9: r"^([0-9]{3}|V[0-9]{2}|E[0-9]{3})$", ICD10: r"^[A-Z][0-9][0-9A-Z]$"}
 
@@ -33,7 +34,7 @@ def code_system(name: str) -> CodeSystem:
         return IcdSystem(name, ("chapter", "block", "category"))
     if name == DOTTED:
         return DottedSystem(name, tuple(f"part {k + 1}" for k in range(MOST_PARTS)))
-    kind, _, widths = name.partition(":")
+    kind, _, widths = (PREFIXES if name == PREFIX else name).partition(":")
     if name == ATC or (kind == PREFIX and re.fullmatch(r"[1-9][0-9]?(,[1-9][0-9]?)*", widths)):
         sizes = ATC_WIDTHS if name == ATC else tuple(sorted(set(map(int, widths.split(",")))))
         return PrefixSystem(name, tuple(f"first {size}" for size in sizes), sizes)

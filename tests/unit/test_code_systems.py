@@ -39,6 +39,7 @@ CODES = ("428", "428.1", "42823", "8", "45", "45.1", "4", "250.83", "V45", "E909
         ("atc", "A10BA02", ("A*", "A10*", "A10B*", "A10BA*")),
         ("dotted", "1.2.840.3", ("1.*", "1.2.*", "1.2.840.*")),
         ("prefix:2,4", "XY1", ("XY*", None)),
+        ("prefix", "XY12", ("X*", "XY1*")),
     ],
 )
 def test_levels_of_codes(name: str, code: str, keys: tuple[str | None, ...]) -> None:
