@@ -1,4 +1,4 @@
-"""Does each tree of a sum tell its own story? Which features share a tree, and what a tree explains.
+"""Does each tree of a sum tell its own story? Which features share it, and what it explains.
 
 All of it is read from the fitted model: a leaf knows the weight of its training rows.
 """
@@ -26,9 +26,9 @@ class Disentanglement:
     the share of the gain of all splits. Trees whose values are independent of one another add up:
     then `share` is the part of the variance of the score. With blocks, `in_one_block` says whether
     the features of the tree lie in one block. `together` counts, for each pair of features, the
-    trees that split on both. `repeated_splits` is the share of the splits that have a twin: the same
-    feature, cut at nearly the same place. `in_one_block` is the share of trees, None without blocks
-    or without a split.
+    trees that split on both. `repeated_splits` is the share of the splits that have a twin: the
+    same feature, cut at nearly the same place. `in_one_block` is the share of trees, None without
+    blocks or without a split.
     """
 
     __module__ = "figs_spark"
@@ -44,9 +44,9 @@ def disentanglement(
 ) -> Disentanglement:
     """Which features share a tree, repeated splits, and what each tree explains, of a fitted model.
 
-    `model` is a fitted FIGS model, one of the `models` of a G-FIGS, or a TreeSum. `blocks` are lists
-    of names of features; a feature in no list is a block of its own. Thresholds on one feature that
-    differ by no more than `tolerance` are the same cut.
+    `model` is a fitted FIGS model, one of the `models` of a G-FIGS, or a TreeSum. `blocks` are
+    lists of names of features; a feature in no list is a block of its own. Thresholds on one
+    feature that differ by no more than `tolerance` are the same cut.
     """
     import pandas as pd
 

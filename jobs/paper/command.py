@@ -19,7 +19,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
+from importlib.metadata import distributions, version
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -140,7 +140,11 @@ class Run:
 
 def versions() -> dict[str, str]:
     known = {"figs_spark": figs_spark.__version__, "python": platform.python_version()}
-    return known | {package: version(package) for package in PACKAGES}
+    return known | {name: version(name) for name in PACKAGES if _is_installed(name)}
+
+
+def _is_installed(package: str) -> bool:
+    return any(True for _ in distributions(name=package))
 
 
 def _facts(used: Counter[str]) -> list[tuple[str, str]]:
@@ -179,11 +183,6 @@ def run_of(options: argparse.Namespace) -> Run:
     """The run that the options ask for, or an exit with what is wrong."""
     if not any(options.data.glob("*.parquet")):
         raise SystemExit(f"paper.py: no *.parquet in {options.data}")
-    lacking = [name for name in BASELINES if find_spec(name) is None]
-    if lacking:
-        raise SystemExit(
-            f"paper.py: {', '.join(lacking)} missing: install the extra, pip install '.[bench]'"
-        )
     preset = QUICK if options.quick else FULL
     if options.tables:
         known = curves.tables.names(options.data, None)
@@ -194,6 +193,11 @@ def run_of(options: argparse.Namespace) -> Run:
             part: settings | ({"tables": options.tables} if "tables" in settings else {})
             for part, settings in preset.items()
         }
+    lacking = [name for name in BASELINES if find_spec(name) is None]
+    if lacking:
+        raise SystemExit(
+            f"paper.py: {', '.join(lacking)} missing: install the extra, pip install '.[bench]'"
+        )
     return Run(preset, options.only or list(PARTS), options.data, options.output)
 
 
