@@ -63,6 +63,7 @@ WITHOUT_SPARK = [
         for name in (
             "contents",
             "counts",
+            "disentanglement",
             "editing",
             "fingerprint",
             "points",
