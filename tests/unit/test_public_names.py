@@ -41,6 +41,7 @@ UNNAMED = {"StageReader", "StageWriter", "Reading", "MembershipColumn"}
 JOBS_MAY_IMPORT = {
     "jobs/bench": {"figs_spark.engine", "figs_spark.stages.base.checks"},
     "jobs/cdi": {"figs_spark.stages.gfigs.variants"},
+    "jobs/paper": set(),
     "jobs": {"figs_spark.app.cli", "figs_spark.app.errors"},
 }
 
