@@ -52,6 +52,6 @@ def legend(figure: Any, axes: Sequence[Any]) -> None:
     entries: dict[str, Any] = {}
     for one in axes:
         entries |= {label: handle for handle, label in zip(*one.get_legend_handles_labels())}
-    figure.legend(
-        entries.values(), entries.keys(), loc="outside lower center", ncols=6, frameon=False
-    )
+    columns = max(2, int(figure.get_figwidth() / 2.2))
+    place = {"loc": "outside lower center", "ncols": columns, "frameon": False}
+    figure.legend(entries.values(), entries.keys(), **place)
