@@ -68,9 +68,10 @@ def section(results: pd.DataFrame) -> Section:
         f"{results['split'].nunique()} random divisions, 80% to train, at most {first['rows']:,} "
         f"rows of each data set. Bagging-FIGS has {first['members']} members. The paper does not "
         f"limit their size; ours have at most {first['member_splits']} splits and "
-        f"{first['bins']} bins. FIGS has {FIGS_SPLITS} splits. Random forest (100 trees) and XGBoost are as "
-        f"their makers set them, the GAM has {first['splines']} splines for each feature; it is "
-        "left out on the widest data set, on which one fit takes minutes."
+        f"{first['bins']} bins. FIGS has {FIGS_SPLITS} splits. Random forest (100 trees) "
+        f"and XGBoost are as their makers set them, the GAM has {first['splines']} "
+        "splines for each feature; it is left out on the widest data set, on which one fit takes "
+        "minutes."
     )
     header, rows = pivoted(results, "data", "method", "score")
     grid = Grid("AUC (two classes) or R2 on held-out rows", header, rows)
