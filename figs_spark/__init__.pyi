@@ -14,6 +14,13 @@ from figs_spark.clinical.measures import operating_points as operating_points
 from figs_spark.clinical.measures import roc_auc as roc_auc
 from figs_spark.clinical.measures import roc_curve as roc_curve
 from figs_spark.exports.targets import Exported as Exported
+from figs_spark.inspection.inspection import FrequentValue as FrequentValue
+from figs_spark.inspection.inspection import InspectedColumn as InspectedColumn
+from figs_spark.inspection.inspection import Inspection as Inspection
+from figs_spark.inspection.inspection import inspect as inspect
+from figs_spark.pictures.curves import plot_calibration as plot_calibration
+from figs_spark.pictures.curves import plot_roc as plot_roc
+from figs_spark.pictures.curves import plot_sizes as plot_sizes
 from figs_spark.pictures.waterfall import DrawnExplanation as DrawnExplanation
 from figs_spark.stages.bagged import BaggedFIGSClassificationModel as _BaggedFIGSClassificationModel
 from figs_spark.stages.bagged import BaggedFIGSClassifier as _BaggedFIGSClassifier
@@ -71,10 +78,13 @@ __all__ = [
     "FIGSRegressionModel",
     "FIGSRegressor",
     "Feature",
+    "FrequentValue",
     "GFIGSClassificationModel",
     "GFIGSClassifier",
     "GFIGSRegressionModel",
     "GFIGSRegressor",
+    "InspectedColumn",
+    "Inspection",
     "Membership",
     "Met",
     "Node",
@@ -93,9 +103,13 @@ __all__ = [
     "compare_variants",
     "disentanglement",
     "exportable",
+    "inspect",
     "load_report",
     "operating_points",
     "optimism",
+    "plot_calibration",
+    "plot_roc",
+    "plot_sizes",
     "roc_auc",
     "roc_curve",
     "select_gfigs",
@@ -669,7 +683,7 @@ class _HasVerbose:
     verbose: Param[bool]
 
     def setVerbose(self, value: bool) -> Self:
-        """Set `verbose`: show a progress bar."""
+        """Set `verbose`: show a bar: profile, pack, grow, and the splits made so far."""
 
     def getVerbose(self) -> bool:
         """The value of `verbose`, or its default."""

@@ -1,8 +1,10 @@
-"""A generated paediatric trauma registry whose true risk is known.
+"""Generated tables: a trauma registry whose true risk is known, and a raw extract of stays.
 
-Each row is one child brought to hospital after an injury, and `intervention` says whether the
-child needed an urgent intervention (about 4% did). Its risk is a sum of steps on the probability
-scale, the family of functions that FIGS fits. `TRUTH` lists these steps:
+`encounters` has the columns and the mess of the UCI extract "Diabetes 130-US hospitals".
+
+In `trauma_registry` each row is one child brought to hospital after an injury, and `intervention`
+says whether the child needed an urgent intervention (about 4% did). Its risk is a sum of steps on
+the probability scale, the family of functions that FIGS fits. `TRUTH` lists these steps:
 
     true_risk    = min(1, BASELINE_RISK + sum of effect.risk over the effects whose rule holds)
     intervention = 1 with probability true_risk
@@ -189,11 +191,11 @@ def _true_risk() -> Column:
     return F.least(F.lit(1.0), F.round(sum(steps, start=F.lit(BASELINE_RISK)), 6))
 
 
-def _uniform(seed: int, name: str) -> Column:
+def _uniform(seed: int, name: str, of: str = "patient_id") -> Column:
     """A number strictly between 0 and 1 for each patient, from 52 bits of a hash."""
     digest = blake2b(f"{seed} {name}".encode(), digest_size=8).digest()
     salt = F.lit(int.from_bytes(digest, "big", signed=True))
-    bits = F.shiftrightunsigned(F.xxhash64(F.col("patient_id"), salt), 12)
+    bits = F.shiftrightunsigned(F.xxhash64(F.col(of), salt), 12)
     return (bits + 0.5) * 2.0**-52
 
 
@@ -205,3 +207,134 @@ def _choice(draw: Column, parts: Mapping[str, int] | Mapping[int, int]) -> Colum
 def _bell(draw: Column, mean: Column, deviation: Column | float) -> Column:
     """A logistic distribution without its outermost 0.4%; its quantile function is a formula."""
     return mean + deviation * F.atanh(0.996 * (2 * draw - 1)) * (2 * math.sqrt(3) / math.pi)
+
+
+# A raw extract of hospital stays
+
+# How often each value occurs, as parts of the sum. A text '?' is a missing value.
+RACES = {"Caucasian": 75, "AfricanAmerican": 19, "?": 2, "Hispanic": 2, "Other": 1, "Asian": 1}
+AGES = {f"[{10 * k}-{10 * k + 10})": n for k, n in enumerate((1, 1, 2, 4, 10, 17, 22, 26, 17, 3))}
+WEIGHTS = {"?": 97, "[75-100)": 2, "[50-75)": 1}
+ADMISSION_TYPES = {1: 53, 2: 18, 3: 19, 5: 5, 6: 5}
+DISCHARGES = {1: 59, 3: 14, 6: 13, 18: 4, 2: 2, 22: 2, 11: 2, 5: 1, 25: 1, 4: 1, 7: 1}
+PAYERS = {"?": 40, "MC": 32, "HM": 6, "SP": 5, "BC": 5, "MD": 4, "CP": 3, "UN": 3, "CM": 2}
+SPECIALTIES = {
+    "?": 49, "InternalMedicine": 14, "Emergency/Trauma": 8, "Family/GeneralPractice": 7,
+    "Cardiology": 5, "Surgery-General": 3, "Nephrology": 2, "Orthopedics": 2, "Radiology": 1,
+}  # fmt: skip
+COMMON = {
+    "428": 10,
+    "414": 7,
+    "786": 6,
+    "410": 5,
+    "486": 5,
+    "427": 5,
+    "276": 5,
+    "584": 4,
+    "250.6": 3,
+}
+COMMON |= {"250.8": 3, "682": 3, "434": 3, "V57": 3, "780": 3, "996": 3, "820": 2, "E885": 1}
+GLUCOSE = {"None": 95, "Norm": 2, ">200": 2, ">300": 1}
+A1C = {"None": 83, ">8": 8, "Norm": 5, ">7": 4}
+DOSES = {"No": 47, "Steady": 30, "Down": 12, "Up": 11}
+SELDOM = {"No": 80, "Steady": 18, "Down": 1, "Up": 1}
+MEDICINES = {"metformin": SELDOM, "glipizide": SELDOM, "insulin": DOSES, "examide": {"No": 2}}
+DIED = 11  # the disposition of patients who died in hospital
+
+
+def encounters(
+    spark: SparkSession, rows: int = 20_000, seed: int = 0, partitions: int | None = None
+) -> DataFrame:
+    """Hospital stays as a hospital's system writes them, with the columns of the UCI extract.
+
+    Nothing is prepared: '?' for missing, bands of age as text, ICD-9 codes by the hundred, numbers
+    that are codes, several stays of a patient, medicines nobody gets, patients who died and so are
+    never readmitted. `readmitted` is '<30', '>30' or 'NO'. Early readmission (about 11%) depends on
+    former stays, the main diagnosis, where the patient goes, and a little on insulin and age.
+    """
+    draw = partial(_uniform, seed, of="stay")
+    by_patient = partial(_uniform, seed, of="person")
+    stays = spark.range(0, rows, 1, partitions).withColumnRenamed("id", "stay")
+    table = (
+        stays.withColumn("person", F.floor(F.col("stay") * 0.7))
+        .withColumns(_person(by_patient))
+        .withColumns(_stay(draw, by_patient))
+        .withColumns(_treatment(draw))
+        .withColumn("readmitted", _readmitted(draw))
+    )
+    return table.drop("stay", "person")
+
+
+def _person(draw: Draw) -> dict[str, Column]:
+    return {
+        "encounter_id": 12_522 + 4_361 * F.col("stay"),
+        "patient_nbr": 135 + 2_647 * F.col("person"),
+        "race": _choice(draw("race"), RACES),
+        "gender": _choice(draw("gender"), {"Female": 54, "Male": 46}),
+        "age": _choice(draw("age"), AGES),
+        "weight": _choice(draw("weight"), WEIGHTS),
+    }
+
+
+def _stay(draw: Draw, of_patient: Draw) -> dict[str, Column]:
+    former = F.floor(F.log(of_patient("former stays")) / math.log(0.36)).cast("int")
+    return {
+        "admission_type_id": _choice(draw("admission type"), ADMISSION_TYPES),
+        "discharge_disposition_id": _choice(draw("discharge"), DISCHARGES),
+        "admission_source_id": _choice(draw("source"), {7: 56, 1: 29, 17: 7, 4: 3, 6: 2, 2: 1}),
+        "time_in_hospital": F.least(F.lit(14), 1 + _falling(draw("days"), 0.75)),
+        "payer_code": _choice(draw("payer"), PAYERS),
+        "medical_specialty": _choice(draw("specialty"), SPECIALTIES),
+        "num_lab_procedures": F.greatest(
+            F.lit(1), F.round(_bell(draw("laboratory"), F.lit(43.0), 19.0)).cast("int")
+        ),
+        "num_procedures": F.least(F.lit(6), _falling(draw("procedures"), 0.55)),
+        "num_medications": F.greatest(
+            F.lit(1), F.round(_bell(draw("medications"), F.lit(16.0), 8.0)).cast("int")
+        ),
+        "number_outpatient": _falling(draw("outpatient"), 0.2),
+        "number_emergency": _falling(draw("emergency"), 0.15),
+        "number_inpatient": F.least(F.lit(15), former),
+        **{f"diag_{k}": _diagnosis(draw, f"diagnosis {k}") for k in (1, 2, 3)},
+        "number_diagnoses": F.least(F.lit(9), 3 + _falling(draw("diagnoses"), 0.85)),
+    }
+
+
+def _falling(draw: Column, share: float) -> Column:
+    """A whole number from 0 up; each next one is rarer by this factor."""
+    return F.floor(F.log(draw) / math.log(share)).cast("int")
+
+
+def _diagnosis(draw: Draw, name: str) -> Column:
+    """An ICD-9 code: a common one, a rare one, or missing."""
+    rare = F.format_string("%d", F.floor(1 + 998 * draw(f"{name} rare")).cast("int"))
+    kind = draw(f"{name} kind")
+    return F.when(kind < 0.01, "?").when(kind < 0.3, rare).otherwise(_choice(draw(name), COMMON))
+
+
+def _treatment(draw: Draw) -> dict[str, Column]:
+    medicines = {name: _choice(draw(name), doses) for name, doses in MEDICINES.items()}
+    return {
+        "max_glu_serum": _choice(draw("glucose"), GLUCOSE),
+        "A1Cresult": _choice(draw("a1c"), A1C),
+        **medicines,
+        "change": _choice(draw("change"), {"No": 54, "Ch": 46}),
+        "diabetesMed": _choice(draw("diabetes medicine"), {"Yes": 77, "No": 23}),
+    }
+
+
+def _readmitted(draw: Draw) -> Column:
+    """Early with a risk that is a sum of steps; never if the patient died."""
+    steps = {
+        "number_inpatient >= 1": 0.04,
+        "number_inpatient >= 3": 0.12,
+        "diag_1 IN ('428', '584', '434')": 0.06,
+        "discharge_disposition_id IN (3, 5, 22)": 0.07,
+        "insulin IN ('Down', 'Up')": 0.02,
+        "age IN ('[70-80)', '[80-90)')": 0.015,
+    }
+    parts = (F.when(F.expr(rule), risk).otherwise(0.0) for rule, risk in steps.items())
+    risk = sum(parts, start=F.lit(0.04))
+    later = F.when(draw("later") < 0.39, ">30").otherwise("NO")
+    early = F.when(draw("early") < risk, "<30").otherwise(later)
+    return F.when(F.col("discharge_disposition_id") == DIED, "NO").otherwise(early)

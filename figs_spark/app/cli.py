@@ -18,6 +18,7 @@ from figs_spark.app.errors import DONE, EXIT_CODES, UNEXPECTED, JobError
 
 JOBS = {
     "make-registry": "generate a trauma registry whose true risk is known",
+    "inspect": "look at a table: its columns, and what training would do with them",
     "train": "fit a model to a table, print it, evaluate it on held-out rows, save it",
     "score": "add a model's predictions to a table, once or as a stream",
     "evaluate": "measure how good scores are, overall and by group of patients",

@@ -17,7 +17,9 @@ from __future__ import annotations
 import io
 import json
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from pyspark.sql import DataFrame, SparkSession
@@ -116,6 +118,7 @@ class ScoredRows:
     kind: str
     threshold: float
     fingerprint: str | None = None  # of the model that gave the score
+    splits: int | None = None  # of the model, if it is one sum
 
 
 def run(spark: SparkSession, settings: Settings[Evaluate]) -> None:
@@ -170,7 +173,8 @@ def scored_rows(spark: SparkSession, settings: Settings[Evaluate]) -> ScoredRows
     if threshold is None:
         threshold = model.getOrDefault("threshold") if model and kind == BINARY else 0.5
     fingerprint = model.fingerprint if by_model else None
-    return ScoredRows(rows, label, score, kind, threshold, fingerprint)
+    splits = getattr(model, "numSplits", None) if by_model else None
+    return ScoredRows(rows, label, score, kind, threshold, fingerprint, splits)
 
 
 def _as_in_training(
@@ -299,16 +303,22 @@ def save(folder: Folder, tables: Tables, scored: ScoredRows, values: Evaluate) -
     folder.write("report.json", json.dumps(report, indent=2, default=str) + "\n")
     folder.write("report.md", _report(tables, scored))
     if values.plots:
-        _draw(folder, tables)
+        _draw(folder, tables, scored)
 
 
-def _draw(folder: Folder, tables: Tables) -> None:
-    drawings = {"roc": draw_roc, "calibration": draw_calibration, "sizes": draw_sizes}
+def _draw(folder: Folder, tables: Tables, scored: ScoredRows) -> None:
+    drawings: dict[str, Callable[[Tables], Any]] = {
+        "roc": draw_roc,
+        "calibration": draw_calibration,
+        "sizes": partial(draw_sizes, chosen=scored.splits),
+    }
     for name, draw in drawings.items():
         if name not in tables:
             continue
         try:
             folder.draw(f"{name}.png", draw(tables))
+        except ValueError as error:
+            log.warning("%s.png was not drawn: %s", name, error)
         except ImportError as error:
             log.warning("No pictures were drawn: %s", error)
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
@@ -82,6 +83,8 @@ def check_fitting(settings: Settings[Any]) -> None:
 def _estimator(values: Any, features: list[str], task: str) -> Any:
     """The estimator; it knows how the columns that scoring needs are derived."""
     params = dict(values.model, labelCol=values.label, featuresCols=features)
+    if sys.stderr.isatty():  # a person waits
+        params.setdefault("verbose", True)
     if values.weight:
         params["weightCol"] = values.weight
     lists = [names for names in values.model.values() if isinstance(names, list)]

@@ -64,7 +64,7 @@ class Folder:
         if not self.local:
             log.warning("%s was not written: pictures can only be written to local folders", name)
             return
-        figure.savefig(Path(local_path(self.path)) / name, dpi=150)
+        figure.savefig(Path(local_path(self.path)) / name, dpi=150, bbox_inches="tight")
 
 
 def check_output_here(settings: Settings[Any]) -> None:

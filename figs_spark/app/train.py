@@ -4,6 +4,7 @@ The output is a folder:
 
     model/          the fitted stage; load it with its class, or name the folder in score.yaml
     model.txt       the model as printed, model.svg as a picture
+    overview.svg    which features each group uses, for G-FIGS
     metrics.json    what was fitted, and how good it is on validation and test rows
     sizes.csv       the loss after 0, 1, 2, ... splits, if the model is one sum of trees
     settings.json   all settings, and how the rows were divided, so that `evaluate` finds them
@@ -55,6 +56,7 @@ from figs_spark.app.spreadsheets import safe_csv
 from figs_spark.clinical.small_cells import safe_line
 from figs_spark.dataframes.columns import column
 from figs_spark.stages.base.checks import Checked
+from figs_spark.stages.gfigs.model import GroupedModel
 from figs_spark.treesum import Feature
 from figs_spark.treesum.nodes import CODE, TEXT
 from figs_spark.treesum.small_cells import HIDDEN, STRICT
@@ -321,6 +323,8 @@ def save(
     (writer.overwrite() if folder.overwrite else writer).save(f"{folder.path}/model")
     folder.write("model.txt", f"{fitted.model.toText(small_cell(settings.job))}\n")
     folder.write("model.svg", fitted.model.toSVG(smallCell=small_cell(settings.job)))
+    if isinstance(fitted.model, GroupedModel):
+        folder.write("overview.svg", fitted.model.toOverviewSVG())
     folder.write("metrics.json", json.dumps(plain(metrics), indent=2) + "\n")
     if fitted.sizes is not None:
         folder.write("sizes.csv", safe_csv(fitted.sizes))

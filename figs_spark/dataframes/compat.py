@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import gc
 import logging
+import math
 import random
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +22,7 @@ from pyspark.sql import functions as F
 from figs_spark.dataframes.arrow import Floats, to_table
 
 BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+ASKED_AGAIN = 60.0  # seconds after which the number of cores is asked again
 NOT_SET = "-2147483647"  # a number that nobody sets; Spark wants one
 
 log = logging.getLogger("figs_spark")
@@ -107,8 +111,26 @@ def table_udf(predict: Callable[..., Floats], width: int) -> Callable[..., Colum
 
 
 def parallelism(spark: SparkSession) -> int:
-    """How many tasks run at once: the number of partitions that Spark gives to a plain range."""
-    return max(1, spark.range(1 << 16).select(F.spark_partition_id()).distinct().count())
+    """How many tasks run at once: the number of partitions that Spark gives to a plain range.
+
+    A small job tells; its answer is good for a minute, as clusters grow and shrink.
+    """
+    now = time.monotonic()
+    count, asked = _parallelism.get(spark, (0, -math.inf))
+    if now - asked > ASKED_AGAIN:
+        numbers = to_arrow(spark.range(1 << 12).select(F.spark_partition_id().alias("part")))
+        count = max(1, len(numbers.column("part").unique()))
+        _parallelism[spark] = count, now
+    return count
+
+
+_parallelism: WeakKeyDictionary[SparkSession, tuple[int, float]] = WeakKeyDictionary()
+
+
+def fewer_partitions(frame: DataFrame, per_core: int = 4) -> DataFrame:
+    """The same rows in no more partitions than a few per core: every task takes some time to start,
+    every file too. Rows do not move."""
+    return frame.coalesce(per_core * parallelism(frame.sparkSession))
 
 
 def partition_number() -> int:

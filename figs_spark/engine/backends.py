@@ -23,8 +23,9 @@ from figs_spark.dataframes import compat
 from figs_spark.engine import blocks as records
 from figs_spark.engine.blocks import Block
 from figs_spark.engine.candidates import PASS_BYTES
-from figs_spark.engine.grower import Growth, Progress, Requests, grow
+from figs_spark.engine.grower import Growth, Requests, grow
 from figs_spark.engine.histograms import Floats, Layout, Rows, Sums, accumulate
+from figs_spark.engine.progress import Progress
 from figs_spark.engine.table import Target
 from figs_spark.engine.weights import Weights
 

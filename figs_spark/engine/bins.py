@@ -103,42 +103,42 @@ class Bins:
             features[j] = bin_feature(both, described[j], max_bins)
         return Bins(self.described, tuple(features))
 
-    def split(self, feature: int, found: BinSplit, step: int) -> tuple[Split, NDArray[np.bool_]]:
-        """A split found over bins as one over values, and the side of each code."""
+    def split(self, feature: int, chosen: BinSplit, step: int) -> tuple[Split, NDArray[np.bool_]]:
+        """A split chosen over bins as one over values, and the side of each code."""
         goes_left = np.zeros(CODES, bool)
         categories = self.described[feature].categories
         if categories is None:
             bins = self.features[feature]
-            left = int(found.left_bins[-1])
+            left = int(chosen.left_bins[-1])
             threshold, last = np.inf, bins.count - 1
-            if len(found.right_bins):
-                threshold, last = bins.cut(left, int(found.right_bins[0]))
+            if len(chosen.right_bins):
+                threshold, last = bins.cut(left, int(chosen.right_bins[0]))
             goes_left[: last + 1] = True
-            goes_left[bins.count] = found.missing_left
-            return Split(feature, step, found.gain, found.missing_left, threshold), goes_left
+            goes_left[bins.count] = chosen.missing_left
+            return Split(feature, step, chosen.gain, chosen.missing_left, threshold), goes_left
         if self.described[feature].ordered:
-            first = int(found.right_bins[0]) if len(found.right_bins) else len(categories)
+            first = int(chosen.right_bins[0]) if len(chosen.right_bins) else len(categories)
             listed_left, listed = False, np.arange(first, len(categories))
         else:
-            listed_left = self._lists_left(feature, found)
-            listed = found.left_bins if listed_left else found.right_bins
+            listed_left = self._lists_left(feature, chosen)
+            listed = chosen.left_bins if listed_left else chosen.right_bins
         goes_left[:] = not listed_left
         goes_left[listed] = listed_left
-        goes_left[self.features[feature].count] = found.missing_left
+        goes_left[self.features[feature].count] = chosen.missing_left
         names = tuple(categories[b] for b in sorted(listed.tolist()))
-        split = Split(feature, step, found.gain, found.missing_left, None, names, listed_left)
+        split = Split(feature, step, chosen.gain, chosen.missing_left, None, names, listed_left)
         return split, goes_left
 
-    def _lists_left(self, feature: int, found: BinSplit) -> bool:
+    def _lists_left(self, feature: int, chosen: BinSplit) -> bool:
         """Whether the left side of a split is the one whose categories are listed.
 
         Other values have no name, so it is the side without them; else it is the lighter one.
         """
         if self.features[feature].other:
             other = self.features[feature].count - 1
-            if other in found.left_bins or other in found.right_bins:
-                return other in found.right_bins
-        return not found.left.outweighs(found.right)
+            if other in chosen.left_bins or other in chosen.right_bins:
+                return other in chosen.right_bins
+        return not chosen.left.outweighs(chosen.right)
 
     @cached_property
     def _arrays(self) -> EdgeArrays:

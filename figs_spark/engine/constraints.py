@@ -82,9 +82,9 @@ class Constraints:
 
 
 def members(features: int, some: set[int] | frozenset[int]) -> NDArray[np.bool_]:
-    found = np.zeros(features, bool)
-    found[list(some)] = True
-    return found
+    is_member = np.zeros(features, bool)
+    is_member[list(some)] = True
+    return is_member
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """Scoring of many tree sums at once, on numbers, with a compiled kernel.
 
 A large ensemble makes too large an expression for Spark; its trees travel as flat arrays instead.
-Text is given as the position of its category, -1 where the model has never seen it.
+Only the features that a split uses are read. Text is given as the position of its category, -1 if
+the model has never seen it.
 """
 
 from __future__ import annotations
@@ -18,17 +19,23 @@ from figs_spark.engine.weights import BootstrapWeights
 from figs_spark.treesum import Feature, Node, Split, TreeSum
 from figs_spark.treesum.prediction import Outcome
 
+ROWS = 4096  # whose scores by all members stay in the processor's cache
+LEAF = Split(-1, 0, 0.0, False, 0.0)  # in the place of the split that a leaf lacks
+
 
 @dataclass(frozen=True)
 class Ensemble:
     """The trees of all members as flat arrays, and what their scores stand for."""
 
     outcome: Outcome
+    used: tuple[int, ...]  # the features that a table to score has, in this order
     trees: EnsembleArrays
 
     @classmethod
     def of(cls, members: Sequence[TreeSum], outcome: Outcome) -> Ensemble:
         features = members[0].features
+        used = sorted({split.feature for member in members for split in member.splits})
+        places = dict(zip(used, range(len(used)))) | {LEAF.feature: 0}
         nodes: list[Node] = []
         children: list[tuple[int, int]] = []
 
@@ -41,13 +48,15 @@ class Ensemble:
             return at
 
         roots = [[add(tree) for tree in member.trees] for member in members]
-        splits = [node.split or Split(0, 0, 0.0, False, 0.0) for node in nodes]
-        listed = [_listed(features[split.feature], split) for split in splits]
+        starts = [root for each in roots for root in each]
+        splits = [node.split or LEAF for node in nodes]
+        listed = [[] if s is LEAF else _listed(features[s.feature], s) for s in splits]
         thresholds = [np.nan if s.threshold is None else s.threshold for s in splits]
         arrays = EnsembleArrays(
             member_roots=np.cumsum([0, *map(len, roots)]).astype(np.int32),
-            roots=np.array([root for each in roots for root in each], np.int32),
-            feature=np.array([s.feature for s in splits], np.int32),
+            roots=np.array(starts, np.int32),
+            ends=np.array([*starts[1:], len(nodes)], np.int32),
+            feature=np.array([places[s.feature] for s in splits], np.int32),
             threshold=np.array(thresholds),
             listed_start=np.cumsum([0, *map(len, listed)]).astype(np.int32),
             listed=np.array([value for values in listed for value in values], np.float64),
@@ -57,40 +66,48 @@ class Ensemble:
             right=np.array([right for _, right in children], np.int32),
             value=np.array([node.value for node in nodes]),
         )
-        return cls(outcome, arrays)
+        return cls(outcome, tuple(used), arrays)
+
+    @property
+    def width(self) -> int:
+        """Columns of a table to score; one that is not read if the members have no split."""
+        return max(1, len(self.used))
 
     def member_scores(self, table: Floats) -> Floats:
-        """The raw score of each member, (rows, members, outputs)."""
+        """The raw score of each member, (members, outputs, rows)."""
         trees = self.trees
-        scores = np.zeros((len(table), len(trees.member_roots) - 1, trees.value.shape[1]))
+        scores = np.zeros((len(trees.member_roots) - 1, trees.value.shape[1], len(table)))
         run = score.score if jit.available() else score.score_plain
         run(np.ascontiguousarray(table, dtype=np.float64), trees, scores)
         return scores
 
     def first_scores(self, table: Floats) -> Floats:
         """The raw scores of the first member, (rows, outputs)."""
-        return self.member_scores(table)[:, 0]
+        return np.ascontiguousarray(self.member_scores(table)[0].T)
 
     def predict(self, table: Floats) -> Floats:
         """The mean over the members of what each predicts, (rows, outputs)."""
-        scores = self.member_scores(table)
-        total = np.zeros((len(table), scores.shape[2]))
-        for member in range(scores.shape[1]):
-            total += self.outcome.expected_table(scores[:, member])
-        return total / scores.shape[1]
+        mean = np.empty((len(table), self.trees.value.shape[1]))
+        for first in range(0, len(table), ROWS):
+            scores = self.member_scores(table[first : first + ROWS])
+            total = np.zeros(scores.shape[1:])
+            for member in scores:
+                total += self.outcome.expected(list(member))
+            mean[first : first + ROWS] = (total / len(scores)).T
+        return mean
 
     def predict_held(
         self, weights: BootstrapWeights, table: Floats, ids: NDArray[np.int64]
     ) -> Floats:
         """The mean over the members that left out the row; NaN where none did."""
         scores = self.member_scores(table)
-        total, times = np.zeros((len(table), scores.shape[2])), np.zeros((len(table), 1))
-        for member in range(scores.shape[1]):
-            held = weights.times(ids, member)[:, None] == 0
-            total += np.where(held, self.outcome.expected_table(scores[:, member]), 0.0)
+        total, times = np.zeros(scores.shape[1:]), np.zeros(len(table))
+        for number, member in enumerate(scores):
+            held = weights.times(ids, number) == 0
+            total += np.where(held, self.outcome.expected(list(member)), 0.0)
             times += held
         with np.errstate(invalid="ignore"):
-            return total / times
+            return np.ascontiguousarray((total / times).T)
 
 
 def _listed(feature: Feature, split: Split) -> list[float]:

@@ -43,6 +43,7 @@ from figs_spark.engine.growing_trees import GrowingTrees
 from figs_spark.engine.histograms import Floats, Layout, Request, Sums
 from figs_spark.engine.kernels.records import CutLimits, Slots
 from figs_spark.engine.permissions import Constrained
+from figs_spark.engine.progress import QUIET
 from figs_spark.engine.splits import TINY, BinSplit, Cut, Cuts, Side
 from figs_spark.treesum import Node, Split, TreeSum
 from figs_spark.treesum.nodes import BOOLEAN, IDENTITY, Coefficients
@@ -56,7 +57,6 @@ UNLIMITED_SPLITS = 64  # how many to expect if there is no limit
 log = logging.getLogger("figs_spark")
 
 Requests = Sequence[tuple[int, Request]]  # by the number of the model
-Progress = Callable[[int], None]  # called after each step with the number of models that grow
 
 
 class Accumulates(Protocol):
@@ -85,9 +85,10 @@ class GrowthRules:
 
 
 def grow(
-    growths: Sequence[Growth], backend: Accumulates, progress: Progress = lambda models: None
+    growths: Sequence[Growth], backend: Accumulates, stepped: Callable[[int], None] = QUIET
 ) -> list[TreeSum]:
-    """Grow all models, one pass over the rows per greedy step."""
+    """Grow all models, one pass over the rows per greedy step; `stepped` is called after each with
+    the number of models that grow."""
     active = [growth for growth in growths if not growth.done]
     while active:
         asked = [(growth, growth.requests()) for growth in active]
@@ -99,7 +100,7 @@ def grow(
             if growth.ready:
                 growth.split()
         del passed  # before the next pass needs the memory
-        progress(len(active))
+        stepped(len(active))
         active = [growth for growth in active if not growth.done]
     return [growth.model for growth in growths]
 

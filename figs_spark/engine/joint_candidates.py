@@ -46,7 +46,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Found:
+class NormalEquations:
     """The best split of a candidate, and what it means for the normal equations."""
 
     split: BinSplit

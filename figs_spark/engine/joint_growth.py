@@ -33,7 +33,7 @@ from figs_spark.engine.candidates import LEAST_ROOM, NEW_ROOT
 from figs_spark.engine.constraints import MARGIN, order_rows, ordered
 from figs_spark.engine.grower import Growth
 from figs_spark.engine.histograms import Floats, Request, Sums
-from figs_spark.engine.joint_candidates import Candidate, Found
+from figs_spark.engine.joint_candidates import Candidate, NormalEquations
 from figs_spark.engine.kernels.records import Slots
 from figs_spark.engine.permissions import Permissions
 from figs_spark.engine.refitting import solved
@@ -54,7 +54,7 @@ class JointGrowth(Growth):
     def __init__(self, *args: Any, **options: Any):
         super().__init__(*args, **options)
         self._known: dict[int, Candidate] = {}
-        self._found: dict[int, Found] = {}
+        self._equations: dict[int, NormalEquations] = {}
         self._let_go: list[int] = []
         self._to_pass: list[int] = []  # nodes that the next passes add up
         self._passed: dict[int, tuple[Floats, Floats]] = {}  # sums and shared weights of a node
@@ -217,7 +217,7 @@ class JointGrowth(Growth):
         """Find the best split of every known candidate; let go of those with the least gains."""
         normal = self._products + np.diag(self._ridge * self._penalty)
         inverse = np.linalg.inv(normal).astype(np.float64, copy=False)
-        self._best, self._found = {}, {}
+        self._best, self._equations = {}, {}
         for candidate, known in self._known.items():
             self._best[candidate] = self._best_cut(candidate, known, inverse)
         gains = {c: cut.gain if cut else -math.inf for c, cut in self._best.items()}
@@ -235,7 +235,7 @@ class JointGrowth(Growth):
         shared = overlaps.T @ root
         cut = self._cuts.best_joint(histogram, shared, self._ridge, self._limits, bargain)
         if cut is not None:
-            self._found[candidate] = self._normal_equations(histogram, known, cut)
+            self._equations[candidate] = self._normal_equations(histogram, known, cut)
         return cut
 
     def _splits_of_other_trees(self, candidate: int) -> list[int]:
@@ -255,14 +255,14 @@ class JointGrowth(Growth):
             histogram[:, :outputs] -= own * known.sums[:, outputs : outputs + 1]
         return histogram
 
-    def _normal_equations(self, histogram: Floats, known: Candidate, cut: Cut) -> Found:
+    def _normal_equations(self, histogram: Floats, known: Candidate, cut: Cut) -> NormalEquations:
         split, outputs = self._cuts.split(histogram, cut), self.layout.outputs
         up, down = arms(split.left.weight, split.right.weight)
         start, stop = self._cuts.layout.offsets[split.feature : split.feature + 2].astype(np.intp)
         factor = np.zeros(stop - start)
         factor[split.left_bins], factor[split.right_bins] = up, down
         factor[-1] = up if split.missing_left else down
-        return Found(
+        return NormalEquations(
             split,
             overlaps=known.overlaps[:, start:stop] @ factor,
             target=factor @ known.sums[start:stop, :outputs],
@@ -281,34 +281,34 @@ class JointGrowth(Growth):
             self.done = True
             return
         candidate, _ = choice
-        found = self._found[candidate]
+        equations = self._equations[candidate]
         parent = self._known.get(candidate)
         self._parent = None if parent is None else parent.kept()
         leaf = self._plant() if candidate == NEW_ROOT else candidate
-        self._divide(leaf, found.split)
+        self._divide(leaf, equations.split)
         if candidate != NEW_ROOT:
             self._known.pop(candidate, None)
         self._splits.append(leaf)
-        self._extend(leaf, found)
+        self._extend(leaf, equations)
         self._fit()
         self.steps += 1
         self.done = self.rules.max_splits is not None and self.steps >= self.rules.max_splits
         if self.done:
-            self._known, self._found, self._parent = {}, {}, None
+            self._known, self._equations, self._parent = {}, {}, None
             return
         small, large = self.trees.children(leaf)
         again = [c for c in self._let_go if c != candidate]
         self._to_pass = [small, *([] if self._parent else [large]), *again]
 
-    def _extend(self, leaf: int, found: Found) -> None:
+    def _extend(self, leaf: int, equations: NormalEquations) -> None:
         """The normal equations with one more split."""
         node, nodes, old = self.trees.nodes[leaf], self.trees.nodes, len(self._penalty)
         products = np.zeros((old + 1, old + 1))
         products[:old, :old] = self._products
-        products[old, :old] = products[:old, old] = found.overlaps
+        products[old, :old] = products[:old, old] = equations.overlaps
         products[old, old] = node.weight
         up, down = arms(nodes[node.left].weight, nodes[node.right].weight)
-        self._products, self._targets = products, np.vstack([self._targets, found.target])
+        self._products, self._targets = products, np.vstack([self._targets, equations.target])
         self._penalty = np.append(self._penalty, (up**2 + down**2) / 2)
         of_node = np.zeros((len(nodes), old + 1))
         of_node[: len(self._of_node), :old] = self._of_node

@@ -27,16 +27,20 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from figs_spark.dataframes import compat
-from figs_spark.dataframes.arrow import to_table
+from figs_spark.dataframes.arrow import stacked, to_table
 from figs_spark.engine import blocks
 from figs_spark.engine.bins import Bins, make_bins
 from figs_spark.engine.blocks import Block
 from figs_spark.engine.histograms import Floats
+from figs_spark.engine.progress import PACK, QUIET, Progress
 from figs_spark.engine.row_numbers import numbered_blocks, numbered_frame
 from figs_spark.engine.storage import stored
-from figs_spark.engine.table import Table, Target
+from figs_spark.engine.table import Table, Target, scalar_name
 
 MANY = 1 << 20  # partitions, where their number is not known: more than there are cores
+TASKS_PER_CORE = 2  # that pack, if there are more partitions
+UNEVEN = 1.5  # times the rows of an even share, from which on blocks are dealt out again
+NOT_FEATURES = ("y", "w", "held", "id", "n")  # columns of a table
 HASHED_FEATURES = 8  # tell rows apart, when some are drawn
 UNSEEN = 1024  # values without a bin that a partition reports per feature, at most
 
@@ -54,10 +58,11 @@ def read_bins(table: Table, max_bins: int) -> tuple[Bins, Table]:
     else:
         width = len(table.features)
         some = list(range(0, width, -(-width // HASHED_FEATURES)))
-        sample = _read_sample(table, _hash_sample(table.frame, share, some))
+        sample = _read_sample(table, _hash_sample(table, share, some))
         if _distinct(sample[:, some]) < len(sample) / 2:
-            sample = _read_sample(table, _hash_sample(table.frame, share, None))
-        if table.mergeable and table.target.classes and _distinct(sample) < len(sample) / 10:
+            sample = _read_sample(table, _hash_sample(table, share, None))
+        mergeable = table.mergeable and not table.scalars
+        if mergeable and table.target.classes and _distinct(sample) < len(sample) / 10:
             table = _merged(table)
     return make_bins(sample, table.features, max_bins, cuts=table.allowed_cuts), table
 
@@ -72,14 +77,20 @@ def _merged(table: Table) -> Table:
     return replace(table, frame=table.frame.groupBy(*keys).agg(*sums), partitions=MANY)
 
 
-def _hash_sample(frame: DataFrame, share: float, features: list[int] | None) -> DataFrame:
+def _hash_sample(table: Table, share: float, features: list[int] | None) -> DataFrame:
     """A share of the rows, by a hash of their content: the same rows for any partitioning.
 
     Hashing a few features is twice as fast as hashing all, and does where they tell rows apart.
     """
-    hashed = [F.col("x")] if features is None else [F.col("x")[j] for j in features]
+    if table.scalars:
+        names = [scalar_name(j) for j in features or range(len(table.features))]
+        hashed = F.expr(f"xxhash64(y, {', '.join(names)})")
+    elif features is None:
+        hashed = F.xxhash64("y", "x")
+    else:
+        hashed = F.xxhash64("y", *(F.col("x")[j] for j in features))
     buckets = 1 << 30
-    return frame.where(F.pmod(F.xxhash64("y", *hashed), F.lit(buckets)) < int(share * buckets))
+    return table.frame.where(F.pmod(hashed, F.lit(buckets)) < int(share * buckets))
 
 
 def _distinct(rows: Floats) -> int:
@@ -90,17 +101,26 @@ def _distinct(rows: Floats) -> int:
 
 def _read_sample(table: Table, frame: DataFrame) -> Floats:
     with compat.arrow_batches(frame.sparkSession, table.block_rows):
-        sample = compat.to_arrow(frame.select("x"))
-    return to_table(sample.column("x"), len(table.features))
+        others = [name for name in NOT_FEATURES if name in frame.columns]
+        sample = compat.to_arrow(compat.fewer_partitions(frame.drop(*others)))
+    return _matrix(sample, len(table.features))
 
 
-def pack_here(table: Table, max_bins: int) -> tuple[Bins, list[Block]]:
+def _matrix(columns: pa.Table | pa.RecordBatch, features: int) -> Floats:
+    """The features, (rows, features), from one column of arrays or from one column each."""
+    if "x" in columns.schema.names:
+        return to_table(columns.column("x"), features)
+    return stacked(columns, [scalar_name(j) for j in range(features)])
+
+
+def pack_here(table: Table, max_bins: int, progress: Progress = QUIET) -> tuple[Bins, list[Block]]:
     """Collect a small table and pack it in the driver."""
+    progress.phase(PACK)
     with compat.arrow_batches(table.frame.sparkSession, table.block_rows):
         arrow = compat.to_arrow(table.frame)
-    matrix = to_table(arrow.column("x"), len(table.features))
+    matrix = _matrix(arrow, len(table.features))
     labels = arrow.column("y").to_numpy()
-    _check_source(table, Reports({}, len(labels), float(labels.sum())))
+    _check_source(table, Reports({}, len(labels), float(labels.sum()), len(labels)))
     bins = make_bins(matrix, table.features, max_bins, cuts=table.allowed_cuts)
     packed = []
     for first in range(0, len(matrix), table.block_rows):
@@ -112,12 +132,16 @@ def pack_here(table: Table, max_bins: int) -> tuple[Bins, list[Block]]:
     return bins, numbered_blocks(packed) if table.numbered else packed
 
 
-def collect_packed(table: Table, max_bins: int) -> tuple[Bins, list[Block]]:
+def collect_packed(
+    table: Table, max_bins: int, progress: Progress = QUIET
+) -> tuple[Bins, list[Block]]:
     """Pack on the executors and collect the blocks."""
     bins, table = read_bins(table, max_bins)
+    progress.phase(PACK)
     while True:
         with compat.arrow_batches(table.frame.sparkSession, table.block_rows):
-            arrow = compat.to_arrow(_packed_frame(table, bins))
+            cores = compat.parallelism(table.frame.sparkSession)
+            arrow = compat.to_arrow(_packed_frame(table, bins, TASKS_PER_CORE * cores))
         reports = _reports(arrow)
         if not reports.unseen:
             _check_source(table, reports)
@@ -130,16 +154,21 @@ def collect_packed(table: Table, max_bins: int) -> tuple[Bins, list[Block]]:
 
 @contextmanager
 def packed_on_cluster(
-    table: Table, max_bins: int, partitions: int, work_dir: str | None
+    table: Table,
+    max_bins: int,
+    partitions: int,
+    work_dir: str | None,
+    progress: Progress = QUIET,
 ) -> Iterator[tuple[Bins, DataFrame]]:
     """Pack on the executors and keep the blocks there, in about as many partitions as cores."""
     bins, table = read_bins(table, max_bins)
+    progress.phase(PACK)
     if table.numbered:
         table = replace(table, frame=numbered_frame(table.frame))
     with ExitStack() as kept:
         while True:
             with compat.arrow_batches(table.frame.sparkSession, table.block_rows):
-                plan = _packed_frame(table, bins, partitions)
+                plan = _packed_frame(table, bins, partitions, spread=True)
                 frame = kept.enter_context(stored(plan, work_dir))
                 noted = compat.to_arrow(frame.select("report").where("report is not null"))
             reports = _reports(noted)
@@ -149,19 +178,37 @@ def packed_on_cluster(
             _check_categories(table, reports.unseen)
             bins = bins.widened(reports.unseen, table.features, max_bins)
         _check_source(table, reports)
+        if _uneven(table, reports, partitions):
+            frame = _evened(frame, partitions, work_dir, kept)
         yield bins, frame
 
 
-def _packed_frame(table: Table, bins: Bins, partitions: int | None = None) -> DataFrame:
-    """The plan that packs: one record per block and one report per partition."""
-    few = partitions is not None and table.partitions > partitions
-    frame = table.frame.coalesce(partitions) if few else table.frame  # type: ignore[arg-type]
+def _uneven(table: Table, reports: Reports, partitions: int) -> bool:
+    """Whether a partition has so many more rows than others that each pass would wait for it."""
+    share = reports.rows / partitions
+    several = reports.most_rows >= 2 * table.block_rows
+    return table.partitions >= partitions and several and reports.most_rows > UNEVEN * share
+
+
+def _evened(frame: DataFrame, partitions: int, work_dir: str | None, kept: ExitStack) -> DataFrame:
+    """The same blocks, dealt out to all partitions; `kept` lets go of the old ones."""
+    before = kept.pop_all()
+    with before:
+        blocks_only = frame.where("codes is not null").repartition(partitions)
+        even = kept.enter_context(stored(blocks_only, work_dir))
+        even.select("first").count()  # before the old ones go
+    log.info("some partitions have many more rows than others: their blocks are dealt out evenly")
+    return even
+
+
+def _packed_frame(table: Table, bins: Bins, partitions: int, spread: bool = False) -> DataFrame:
+    """The plan that packs: one record per block and one report per partition; in at most so many
+    partitions or, to `spread` the blocks, in just so many."""
+    frame = table.frame.coalesce(partitions) if table.partitions > partitions else table.frame
     fit = uuid.uuid4().hex  # keeps the cache of this fit apart from that of an equal one
     run = partial(_pack_partition, bins=bins, target=table.target, fit=fit)
     frame = frame.mapInArrow(run, blocks.SCHEMA)
-    if partitions is not None and table.partitions < partitions:
-        frame = frame.repartition(partitions)
-    return frame
+    return frame.repartition(partitions) if spread and table.partitions < partitions else frame
 
 
 @dataclass(frozen=True)
@@ -171,6 +218,7 @@ class Reports:
     unseen: dict[int, Floats]  # values without a bin, by feature
     rows: float
     label_sum: float
+    most_rows: float  # of a partition
 
 
 def _reports(noted: pa.Table) -> Reports:
@@ -181,7 +229,9 @@ def _reports(noted: pa.Table) -> Reports:
             known = unseen.get(int(j), np.zeros(0))
             unseen[int(j)] = _few(np.union1d(known, np.array(values, dtype=np.float64)))
     rows, label_sum = (math.fsum(report[name] for report in reports) for name in ("rows", "sum"))
-    return Reports(unseen, rows, label_sum)
+    return Reports(
+        unseen, rows, label_sum, max((report["rows"] for report in reports), default=0.0)
+    )
 
 
 def _check_categories(table: Table, unseen: dict[int, Floats]) -> None:
@@ -224,7 +274,7 @@ def _pack_partition(
     for batch in batches:
         if batch.num_rows == 0:
             continue
-        codes, strangers = bins.encode(to_table(batch.column("x"), len(bins.features)))
+        codes, strangers = bins.encode(_matrix(batch, len(bins.features)))
         for j, values in strangers.items():
             unseen[j] = _few(np.union1d(unseen.get(j, np.zeros(0)), values))
         block = _block(first, codes, batch, target)

@@ -141,12 +141,12 @@ def split_columns(model: TreeSum) -> tuple[list[Floats], Floats]:
         split, *children = branches
         factors = arms(*(child.weight for child in children))
         penalty[split.step] = (factors[0] ** 2 + factors[1] ** 2) / 2
-        found: list[Floats] = []
+        arms_of_leaves: list[Floats] = []
         for child, factor in zip(children, factors, strict=True):
             below = so_far.copy()
             below[split.step] = factor
-            found += rows(child, below)
-        return found
+            arms_of_leaves += rows(child, below)
+        return arms_of_leaves
 
     return [np.array(rows(tree, np.zeros(splits))) for tree in model.trees], penalty
 

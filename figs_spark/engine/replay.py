@@ -13,7 +13,7 @@ import numpy as np
 from figs_spark.engine.blocks import Block
 from figs_spark.engine.grower import Growth
 from figs_spark.engine.histograms import CODES, Floats, Ints, NDArray
-from figs_spark.engine.weights import OwnWeights, Weights
+from figs_spark.engine.weights import Weights
 from figs_spark.treesum.nodes import arms
 
 
@@ -106,32 +106,3 @@ def held_out_losses(blocks: Iterator[Block], replays: Sequence[Replay], weights:
                 loss = ((rows.target - outcome.expected_table(score)) ** 2).sum(axis=1)
                 total[1 + k] += rows.weight @ loss
     return np.concatenate(totals)
-
-
-OUT_OF_BAG_SUMS = 6
-
-
-def out_of_bag_sums(blocks: Iterator[Block], replays: Sequence[Replay], weights: Weights) -> Floats:
-    """Over the rows that some model left out, each predicted by the mean of those models: sums of
-    w, w y, w y^2, w * squared error, w where the predicted class is right, and the rows."""
-    sums = np.zeros(OUT_OF_BAG_SUMS)
-    target = weights.target
-    for block in blocks:
-        total = np.zeros((len(block), target.outputs))
-        times = np.zeros(len(block))
-        for replay in replays:
-            *_, score = replay.scores(block.codes)
-            held = weights.held_out_rows(block, replay.member).count > 0
-            outcome = replace(target.outcome, link=replay.link)
-            total[held] += outcome.expected_table(score[held])
-            times += held
-        seen = times > 0
-        own = OwnWeights(target).rows(block, 0)
-        w, y = own.weight[seen], own.target[seen]
-        mean = total[seen] / times[seen, None]
-        right = (mean[:, 0] > 0.5) == (y[:, 0] > 0.5)
-        if target.outputs > 1:
-            right = np.argmax(mean, axis=1) == np.argmax(y, axis=1)
-        squares = ((y - mean) ** 2).sum(axis=1)
-        sums += [w.sum(), w @ y[:, 0], w @ y[:, 0] ** 2, w @ squares, w @ right, seen.sum()]
-    return sums

@@ -13,8 +13,8 @@ from functools import partial
 import numpy as np
 
 from figs_spark.engine.blocks import Block
-from figs_spark.engine.grower import Progress
 from figs_spark.engine.histograms import Floats
+from figs_spark.engine.progress import Progress
 from figs_spark.engine.replay import Replay
 from figs_spark.engine.table import Table
 from figs_spark.engine.training import Plan, grow_all, packed

@@ -16,14 +16,16 @@ from figs_spark.engine.bins import Bins
 from figs_spark.engine.candidates import driver_bytes
 from figs_spark.engine.cells import CellWork, all_cells
 from figs_spark.engine.constraints import order_rows
-from figs_spark.engine.grower import UNLIMITED_SPLITS, Growth, GrowthRules, Progress
+from figs_spark.engine.grower import UNLIMITED_SPLITS, Growth, GrowthRules
 from figs_spark.engine.histograms import Floats, Layout
 from figs_spark.engine.joint_growth import JointGrowth
 from figs_spark.engine.logistic_growth import LogisticGrowth
+from figs_spark.engine.out_of_bag import OutOfBag, length, out_of_bag_sums
 from figs_spark.engine.packing import collect_packed, pack_here, packed_on_cluster
+from figs_spark.engine.progress import GROW, QUIET, Progress
 from figs_spark.engine.refitting import Basis, Order, Refit, fit_path, free
-from figs_spark.engine.replay import OUT_OF_BAG_SUMS, Replay, held_out_losses, out_of_bag_sums
-from figs_spark.engine.table import Table
+from figs_spark.engine.replay import Replay, held_out_losses
+from figs_spark.engine.table import Table, Target
 from figs_spark.engine.weights import OwnWeights, Weights
 from figs_spark.treesum import TreeSum
 from figs_spark.treesum.nodes import LOGIT
@@ -53,7 +55,7 @@ class Trained:
 
     models: list[TreeSum]
     held_out_losses: list[Floats] | None = None  # of each model after 0, 1, 2, ... splits
-    out_of_bag: Floats | None = None  # see `out_of_bag_sums`
+    out_of_bag: OutOfBag | None = None
     freedoms: list[list[int]] | None = None  # of each model by split, see `Growth.freedoms`
 
 
@@ -63,7 +65,7 @@ def train(
     members: int = 1,
     weights: Weights | None = None,
     out_of_bag: bool = False,
-    progress: Progress = lambda models: None,
+    progress: Progress = QUIET,
     reported: int | None = None,
 ) -> Trained:
     """Grow models over the same packed rows; `weights` tell what a row weighs in each.
@@ -75,13 +77,13 @@ def train(
     reported = 0 if members == 1 else reported
     weights = weights or OwnWeights(table.target)
     tell_driver_memory(table, plan)
-    with packed(table, plan, weights) as (bins, backend):
+    with packed(table, plan, weights, progress) as (bins, backend):
         grown = grow_all(bins, backend, table, plan, members, progress, reported)
         trained = Trained(
             [growth.model for growth in grown], freedoms=[growth.freedoms for growth in grown]
         )
         if out_of_bag:
-            return replace(trained, out_of_bag=_out_of_bag(backend, grown))
+            return replace(trained, out_of_bag=_out_of_bag(backend, grown, table.target))
         if "held" in table.frame.columns:
             return replace(trained, held_out_losses=_held_out(backend, grown))
         return trained
@@ -102,6 +104,7 @@ def grow_all(
         growing(bins, backend.layout, plan.rules, centre, k, reported=k == reported)
         for k in range(members)
     ]
+    progress.phase(GROW)
     grown = backend.grow(growths, progress)
     if plan.refit is not None:
         _refit(backend, grown, plan.refit, table.class_factors)
@@ -191,23 +194,27 @@ def _held_out(backend: Backend, grown: Sequence[Growth]) -> list[Floats]:
         return [total[1:] / total[0] for total in totals]
 
 
-def _out_of_bag(backend: Backend, grown: Sequence[Growth]) -> Floats:
+def _out_of_bag(backend: Backend, grown: Sequence[Growth], target: Target) -> OutOfBag:
     replays = [Replay.of(growth) for growth in grown]
     work = partial(out_of_bag_sums, replays=replays, weights=backend.weights)
-    return backend.add_up(work, OUT_OF_BAG_SUMS)
+    return OutOfBag.of(backend.add_up(work, length(target)), target)
 
 
 @contextmanager
-def packed(table: Table, plan: Plan, weights: Weights) -> Iterator[tuple[Bins, Backend]]:
+def packed(
+    table: Table, plan: Plan, weights: Weights, progress: Progress = QUIET
+) -> Iterator[tuple[Bins, Backend]]:
     """The rows packed where the mode says, with their bins; nothing stays when it ends."""
     spark = table.frame.sparkSession
     if _in_driver(table, plan.mode):
-        bins, blocks = (pack_here if table.small else collect_packed)(table, plan.max_bins)
+        pack = pack_here if table.small else collect_packed
+        bins, blocks = pack(table, plan.max_bins, progress)
         tasks_on = None if plan.mode == "driver" else spark  # "driver" keeps all growing there
         yield bins, DriverBackend(blocks, _layout(bins, table), weights, tasks_on)
         return
     partitions = compat.parallelism(spark)
-    with packed_on_cluster(table, plan.max_bins, partitions, plan.work_dir) as (bins, frame):
+    where = partitions, plan.work_dir
+    with packed_on_cluster(table, plan.max_bins, *where, progress) as (bins, frame):
         layout = _layout(bins, table)
         yield bins, ClusterBackend(frame, partitions, table.block_bytes, layout, weights)
 

@@ -104,9 +104,9 @@ class _Graph:
         self, kind: str, outputs: int, *inputs: Any, domain: str = "", **attributes: Any
     ) -> list[_Value]:
         names = [f"n{len(self.nodes)}_{k}" for k in range(outputs)]
-        given = [v.name if isinstance(v, _Value) else self.number(float(v)).name for v in inputs]
+        names_in = [v.name if isinstance(v, _Value) else self.number(float(v)).name for v in inputs]
         make = self.onnx.helper.make_node
-        self.nodes.append(make(kind, given, names, domain=domain, **attributes))
+        self.nodes.append(make(kind, names_in, names, domain=domain, **attributes))
         return [_Value(name, self) for name in names]
 
     def array(self, values: Any) -> Any:
@@ -252,10 +252,10 @@ def _group_places(model: Instrument, graph: _Graph) -> _Value:
         kind, missing = graph.onnx.TensorProto.STRING, missing_text(model)
         place = _encoded(graph, model.group_column, kind, model.groups, missing, UNKNOWN)
     else:
-        given = graph.column(model.group_column, graph.onnx.TensorProto.DOUBLE)
+        group_value = graph.column(model.group_column, graph.onnx.TensorProto.DOUBLE)
         place = graph.number(-1.0)
         for k, group in enumerate(model.groups):
-            same = graph.node("Equal", given, float(group))
+            same = graph.node("Equal", group_value, float(group))
             place = graph.choose(same, graph.number(float(k)), place)
     graph.nodes[-1].name = "group"
     return place

@@ -71,7 +71,11 @@ def _cards(reading: Reading) -> Iterator[Card]:
 
 
 def _outcome(reading: Reading) -> list[str]:
-    return wrapped(reading.labels.outcome, 12, 130, lines=6)
+    lines = wrapped(reading.labels.outcome, 12, 130, lines=6)
+    if reading.threshold is not None:
+        rule = f"Above {reading.threshold[1]}: predict {reading.labels.decision}"
+        lines += ["", *wrapped(rule, 12, 130, lines=4)]
+    return lines
 
 
 def _row(row: Sequence[Card], y: float, width: float, height: float) -> list[Shape]:

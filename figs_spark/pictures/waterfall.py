@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from figs_spark.pictures.axes import to_axes
-from figs_spark.pictures.colours import CARD, INK, LINE, NEUTRAL, PALE_INK, PAPER, colour
+from figs_spark.pictures.colours import CARD, INK, LINE, NEUTRAL, PALE_INK, PAPER, RAISES, colour
 from figs_spark.pictures.lettering import (
     BOLD,
     LEADING,
@@ -132,6 +132,10 @@ def _steps(explanation: Explanation) -> Iterator[Step]:
         texts = tuple(map(reading.predicted, prediction))
         ends = score if reading.in_log_odds else prediction  # a risk has no place among log odds
         yield Step("Prediction", ((reading.rule, ""),), zero, ends, texts, False)
+    if reading.threshold is not None:
+        at, text = reading.threshold
+        words = reading.decided(explanation.prediction[0])
+        yield Step("Threshold", ((words, ""),), (at,), (at,), (text,), False)
 
 
 def _shown(met: Met) -> tuple[str, str]:
@@ -195,10 +199,15 @@ def _bars(
 
 def _guide(
     panel: Panel, explanation: Explanation, output: int, top: float, bottom: float
-) -> tuple[Line, Line]:
-    """Vertical lines at 0 and at the average."""
+) -> list[Line]:
+    """Vertical lines at 0, at the average, and at the operating point."""
     zero, mean = panel.at(0.0), panel.at(explanation.baseline[output])
-    return (
+    threshold = explanation.reading.threshold
+    lines = [
         Line(((zero, top), (zero, bottom)), LINE, 1.0),
         Line(((mean, top), (mean, bottom)), LINE, 0.8, dashed=True),
-    )
+    ]
+    if threshold is not None:
+        at = panel.at(threshold[0])
+        lines.append(Line(((at, top), (at, bottom)), RAISES, 1.2, dashed=True))
+    return lines

@@ -27,7 +27,7 @@ from figs_spark.pictures.shapes import Drawing
 from figs_spark.pictures.trees import draw_model
 from figs_spark.stages.base.checks import Checked, check
 from figs_spark.stages.base.estimator import Growing, progress_bar
-from figs_spark.stages.base.inputs import as_numbers
+from figs_spark.stages.base.inputs import used_numbers
 from figs_spark.stages.base.model import FittedModel
 from figs_spark.stages.base.outputs import (
     ClassificationOutputs,
@@ -78,6 +78,7 @@ class BaggedModel(FittedModel):
         super().__init__(**params)
         self.members: tuple[TreeSum, ...] = ()
         self.oobScore: float | None = None
+        self.oobAuc: float | None = None  # of two classes
 
     @property
     def numMembers(self) -> int:
@@ -98,7 +99,7 @@ class BaggedModel(FittedModel):
         changed = self.copy()
         changed.members = tuple(only_named([change(member) for member in self.members]))
         if changed.members != self.members:
-            changed.oobScore = None
+            changed.oobScore = changed.oobAuc = None
         return changed
 
     def oobPredictions(self, dataset: DataFrame, outputCol: str = "oobPrediction") -> DataFrame:
@@ -118,9 +119,10 @@ class BaggedModel(FittedModel):
         dataset, features = self._with_features(dataset, f"{self.uid}_features")
         ensemble = Ensemble.of(self.members, self._sum_outcome)
         predict = table_udf(
-            partial(ensemble.predict_held, sampling(self, Target(self._classes))), self.numFeatures
+            partial(ensemble.predict_held, sampling(self, Target(self._classes))), ensemble.width
         )
-        predictions = predict(as_numbers(self._features, features), F.xxhash64(column(name)))
+        cells = used_numbers(self._features, features, ensemble.used)
+        predictions = predict(cells, F.xxhash64(column(name)))
         return dataset.withColumn(outputCol, predictions).drop(f"{self.uid}_features")
 
     def _text(self, small_cell: int | None = None) -> str:
@@ -157,7 +159,8 @@ class BaggedModel(FittedModel):
         """The out-of-bag score in words, if there is one."""
         if self.oobScore is None:
             return []
-        return [f"{self._score_name} out of bag: {self.oobScore:.4f}"]
+        area = "" if self.oobAuc is None else f", AUC {self.oobAuc:.4f}"
+        return [f"{self._score_name} out of bag: {self.oobScore:.4f}{area}"]
 
     def _drawing(self, width: float, small_cell: int | None = None) -> Drawing:
         notes = "; ".join([self._kind.capitalize(), *self._evaluation]) + "."
@@ -190,8 +193,8 @@ class BaggedModel(FittedModel):
 
     def _score_array(self, features: Sequence[Column]) -> Column:
         ensemble = Ensemble.of(self.members, self._sum_outcome)
-        score = table_udf(ensemble.predict, self.numFeatures)
-        return score(as_numbers(self._features, features))
+        score = table_udf(ensemble.predict, ensemble.width)
+        return score(used_numbers(self._features, features, ensemble.used))
 
     def _raw_scores(self, values: Any) -> np.ndarray:
         expected = [self._sum_outcome.expected_table(m.predict(values)) for m in self.members]
@@ -201,9 +204,11 @@ class BaggedModel(FittedModel):
     # Saving
 
     def _contents(self) -> dict[str, Any]:
+        area = {} if self.oobAuc is None else {"oobAuc": plain(self.oobAuc)}
         return {
             "members": [to_dict(member) for member in self.members],
             "oobScore": None if self.oobScore is None else plain(self.oobScore),
+            **area,
             **self._class_contents(),
         }
 
@@ -211,6 +216,8 @@ class BaggedModel(FittedModel):
         self.members = read_members(contents, source)
         score = Entry(contents, source).inner("oobScore")
         self.oobScore = None if score.value is None else score.number("nan", "inf", "-inf")
+        if "oobAuc" in contents:  # version 0.1.0 had none
+            self.oobAuc = Entry(contents, source).inner("oobAuc").number("nan")
         self._set_classes(contents, self.members[0], source)
 
 
@@ -245,18 +252,19 @@ class BaggedEstimator(Growing):
     def _fit(self, dataset: DataFrame) -> BaggedModel:
         get = self.getOrDefault
         self._check_params()
-        checked = self._checked(self._with_derived(dataset))
-        target = checked.table.target
-        self._check_params(target.classes)
-        weights = sampling(self, target)
         with progress_bar(get("verbose"), None) as step:
+            checked = self._checked(self._with_derived(dataset))
+            target = checked.table.target
+            self._check_params(target.classes)
+            weights = sampling(self, target)
             plan, members = self._plan(checked), get("numEstimators")
             trained = train(checked.table, plan, members, weights, get("oobScore"), step)
         model: BaggedModel = self._copyValues(self._model_class())
         model._resetUid(self.uid)
         model.members = tuple(only_named(trained.models))
         model._classes, model._class_names = target.classes, checked.class_names
-        model.oobScore = None if trained.out_of_bag is None else _score(trained.out_of_bag, target)
+        if (out_of_bag := trained.out_of_bag) is not None:
+            model.oobScore, model.oobAuc = out_of_bag.score, out_of_bag.area
         return model
 
     def _checked(self, dataset: DataFrame) -> Checked:
@@ -274,14 +282,6 @@ def sampling(stage: Any, target: Target) -> BootstrapWeights:
     """The sample of each member."""
     get = stage.getOrDefault
     return BootstrapWeights(target, get("seed"), get("subsamplingRate"), get("bootstrap"))
-
-
-def _score(sums: np.ndarray, target: Target) -> float:
-    """R2, or the share of rows with the right class."""
-    weight, total, squares, error, right, _ = sums
-    if target.classes:
-        return float(right / weight)
-    return float(1 - error / (squares - total**2 / weight))
 
 
 @with_signature

@@ -18,6 +18,7 @@ from pyspark.sql.types import IntegralType
 
 from figs_spark.dataframes.columns import column, hashable_field
 from figs_spark.pictures.axes import pyplot
+from figs_spark.pictures.curves import plot_sizes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,25 +80,14 @@ class SizePath:
         """Draw the loss by the number of splits, with the choices; returns the matplotlib axes."""
         if ax is None:
             ax = pyplot().figure(figsize=(6, 4), layout="constrained").add_subplot()
-        table = self.table
-        ax.errorbar(
-            table.index,
-            table["loss"],
-            table["standardError"],
-            fmt="o-",
-            capsize=3,
-            label="held out",
-        )
-        ax.plot(table.index, table["trainingLoss"], ":", color="grey", label="on training rows")
+        plot_sizes(self.table, ax=ax)
         for size, label, colour in (
             (self.best, f"best: {self.best}", "tab:green"),
             (self.recommended, f"recommended: {self.recommended}", "tab:blue"),
             (self.smallest, f"within one standard error: {self.smallest}", "tab:orange"),
         ):
             ax.axvline(size, linestyle="--", color=colour, label=label)
-        ax.set(xlabel="splits", ylabel="loss (mean over folds, standard error)")
-        ax.xaxis.get_major_locator().set_params(integer=True)
-        ax.legend()
+        ax.legend(fontsize=8)
         return ax
 
 

@@ -21,7 +21,7 @@ from figs_spark.pictures.trees import draw_model
 from figs_spark.pictures.waterfall import DrawnExplanation
 from figs_spark.stages.base.checks import Checked, check
 from figs_spark.stages.base.estimator import NestedSizes, progress_bar
-from figs_spark.stages.base.inputs import as_numbers
+from figs_spark.stages.base.inputs import used_numbers
 from figs_spark.stages.base.model import MOST_NATIVE_OUTPUTS
 from figs_spark.stages.base.outputs import (
     ClassificationOutputs,
@@ -159,9 +159,8 @@ class FIGSModel(Calibrating):
         """A native expression; of many classes by Python workers, see `_predicted_array`."""
         if self.treeSum.outputs > MOST_NATIVE_OUTPUTS:
             ensemble = Ensemble.of([self.treeSum], self._target)
-            return table_udf(ensemble.first_scores, self.numFeatures)(
-                as_numbers(self._features, features)
-            )
+            score = table_udf(ensemble.first_scores, ensemble.width)
+            return score(used_numbers(self._features, features, ensemble.used))
         return F.array(*score_columns(self.treeSum, features))
 
     def _raw_scores(self, values: Any) -> np.ndarray:
@@ -201,6 +200,7 @@ class FIGSEstimator(NestedSizes):
     """Grows one FIGS model."""
 
     _model_class: type[FIGSModel]
+    _reads_scalars = True
 
     def crossValidatePath(
         self, dataset: DataFrame, numFolds: int = 5, foldCol: str | None = None
@@ -232,10 +232,8 @@ class FIGSEstimator(NestedSizes):
         return SizePath(table, whole._model(checked, Trained([full])), by_fold)
 
     def _grow(self, dataset: DataFrame) -> tuple[Checked, Trained]:
-        self._check_params()
-        checked = check(self._with_derived(dataset), self, self._classification)
-        self._check_params(checked.table.target.classes)
         with progress_bar(self.getOrDefault("verbose"), self.getOrDefault("maxSplits")) as step:
+            checked = self._check_rows(dataset)
             trained = train(checked.table, self._plan(checked), progress=step)
         return checked, trained
 

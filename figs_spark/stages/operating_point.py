@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame
@@ -12,6 +13,7 @@ from figs_spark.clinical.scored import Scored
 from figs_spark.stages.base.model import FittedModel
 from figs_spark.stages.params.values import number
 from figs_spark.treesum import TreeSum
+from figs_spark.treesum.reading import Labels
 from figs_spark.treesum.small_cells import hidden
 from figs_spark.treesum.strict_json import Entry
 from figs_spark.treesum.text import number as rounded
@@ -83,6 +85,12 @@ class WithOperatingPoint(FittedModel):
     def _operating_sentence(self, small_cell: int | None = None) -> str | None:
         point = self.operatingPoint
         return None if point is None else self._sentence(point, small_cell)
+
+    def _labels(self, small_cell: int | None = None) -> Labels:
+        labels, point = super()._labels(small_cell), self.operatingPoint
+        if point is None:
+            return labels
+        return replace(labels, threshold=point.threshold, decision=self._positive())
 
     def _sentence(self, point: OperatingPoint, small_cell: int | None) -> str:
         condition = f"if the probability is above {rounded(point.threshold)}"

@@ -92,18 +92,18 @@ def _figures(sums: Floats) -> tuple[float, float]:
 def rows_of(sums: Floats) -> RowsByScore:
     """The cells that hold rows, as rows by score."""
     weights = sums[POSITIVES] + sums[NEGATIVES]
-    held = weights > 0
-    means = sums[SCORES][held] / weights[held]
+    counted = weights > 0
+    means = sums[SCORES][counted] / weights[counted]
     columns = {
         "low": means,
         "high": means,
-        "positives": sums[POSITIVES][held],
-        "negatives": sums[NEGATIVES][held],
-        "positive_squares": sums[POSITIVES][held],
-        "negative_squares": sums[NEGATIVES][held],
-        "rows": weights[held],
-        "scores": sums[SCORES][held],
-        "errors": np.zeros(int(held.sum())),
+        "positives": sums[POSITIVES][counted],
+        "negatives": sums[NEGATIVES][counted],
+        "positive_squares": sums[POSITIVES][counted],
+        "negative_squares": sums[NEGATIVES][counted],
+        "rows": weights[counted],
+        "scores": sums[SCORES][counted],
+        "errors": np.zeros(int(counted.sum())),
     }
     return RowsByScore.of(means, columns)
 

@@ -106,6 +106,10 @@ class Explanation:
         rows.append(("Sum", [reading.absolute(v) for v in self.score]))
         if self.is_adjusted:
             rows.append(("Prediction", [reading.predicted(v) for v in self.prediction]))
+        if reading.threshold is not None:
+            rows.append(
+                (f"Threshold: {reading.decided(self.prediction[0])}", [reading.threshold[1]])
+            )
         lines = [reading.labels.subject, "", *_lines(rows, reading.labels.outputs)]
         return visible("\n".join(lines).replace(MINUS, "-"))
 

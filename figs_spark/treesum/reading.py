@@ -29,6 +29,8 @@ class Labels:
     outputs: tuple[str, ...] = ("",)  # the names of the outputs
     small_cell: int | None = None  # counts of rows below it are hidden
     remarks: tuple[str, ...] = ()  # what a reader must know: changes by hand, points
+    threshold: float | None = None  # the probability of the operating point
+    decision: str = ""  # what is predicted above it
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,21 @@ class Reading:
         if self.in_log_odds:
             return "1 / (1 + exp(-sum))"
         return "clipped to [0%, 100%]" + (" and normalised" if self.model.outputs > 1 else "")
+
+    @property
+    def threshold(self) -> tuple[float, str] | None:
+        """The operating point as a score, and as a risk in words; None if there is none."""
+        risk = self.labels.threshold
+        if risk is None or not 0 < risk < 1:
+            return None
+        score = math.log(risk / (1 - risk)) if self.in_log_odds else risk
+        return score, f"{100 * risk:.3g}%"
+
+    def decided(self, probability: float) -> str:
+        """What the operating point makes of a probability, in words."""
+        above = self.labels.threshold is not None and probability > self.labels.threshold
+        verb = "predict" if above else "do not predict"
+        return f"{'above' if above else 'not above'} the threshold: {verb} {self.labels.decision}"
 
     @property
     def _factor(self) -> float:

@@ -18,7 +18,7 @@ _HIDDEN = re.compile(
 
 def visible(text: str) -> str:
     """The text with escapes such as \\u202e for what cannot be seen; the ends of lines stay."""
-    return _HIDDEN.sub(lambda found: _escaped(found[0]), text)
+    return _HIDDEN.sub(lambda match: _escaped(match[0]), text)
 
 
 def visible_name(name: str) -> str:

@@ -16,26 +16,46 @@ from jobs.bench.presets import (
     BAGGED,
     BAGGED_IMODELS,
     CLUSTER,
+    EVEN,
     FOREST,
+    GROUPS,
     IMODELS,
+    LAYOUTS,
     ONE_MEMBER,
     TEN_MEMBERS,
     TREE,
+    WIDE_ARRAY,
+    WIDE_BEFORE,
     XGBOOST,
+    XGBOOST_TREES,
+    laid_out,
 )
 
 COMPARED: dict[str, list[tuple[str, str, float]]] = {  # by case: numerator, denominator, bar
     "small": [(IMODELS, AUTO, 20)],
-    "tree": [(AUTO, TREE, 0.25), (CLUSTER, TREE, 0.5)],
+    "tree": [(AUTO, TREE, 0.32), (CLUSTER, TREE, 0.4)],
     "stumps": [(AUTO, XGBOOST, 0.5)],
     "members": [(BAGGED_IMODELS, BAGGED, 20)],
     "forest": [(BAGGED, FOREST, 1), (TEN_MEMBERS, ONE_MEMBER, 4)],
+    "small fit": [(AUTO, TREE, 0.35), (GROUPS, TREE, 2.2)],
+    "wide": [(CLUSTER, WIDE_BEFORE, 0.2), (WIDE_ARRAY, WIDE_BEFORE, 0.08)],
+    "partitions": [
+        (laid_out(mode, layout), laid_out(mode, EVEN), 1.3)
+        for mode in (AUTO, CLUSTER)
+        for layout in LAYOUTS
+        if layout != EVEN
+    ],
 }
+SCORED: dict[str, list[tuple[str, str, float]]] = {  # the same for the time to score
+    "scoring": [(BAGGED, FOREST, 0.5), (BAGGED, XGBOOST_TREES, 1)],
+}
+JOBS = {"small fit": {AUTO: 1, GROUPS: 7}}  # by case and contender: Spark jobs at most
 SLOWER = (IMODELS, BAGGED_IMODELS)  # their ratios have a lower limit, all others an upper one
 STEP_TO_KERNEL = 3  # with so many rows that the overhead of a Spark job is small
 PACK_TO_SCAN = 2
 SCORING_TO_SUM = 2
-DOUBLED = 2.2  # times as long for twice as much
+DOUBLED = 2.1  # times as long for twice as much
+MORE_PARTITIONS = 1.1  # times as long for twice the partitions
 SAME_MEMORY = 1.25  # times as much for twice the rows: blocks bound it, not rows
 DRIVER_GB = 6
 
@@ -77,12 +97,16 @@ def case_bars(result: CaseResult) -> Iterator[Bar]:
         what = f"{result.title}: {over} / {under}"
         yield Bar(what, ratio(result.fits, over, under), limit, at_least=over in SLOWER)
     size = f"{result.rows:,} x {result.case.features}"
+    for over, under, limit in SCORED.get(result.case.name, []):
+        yield Bar(f"{size}: scoring, {over} / {under}", ratio(result.scoring, over, under), limit)
+    for name, most in JOBS.get(result.case.name, {}).items():
+        yield Bar(f"{result.title}: jobs of {name}", result.fits[name].jobs, most)
     if result.floors:
         step, pack = ratio(result.floors, STEP, KERNEL), ratio(result.floors, PACK, SCAN)
         step_limit = STEP_TO_KERNEL if result.case.name == "large" else None
         yield Bar(f"{size}: {STEP} / {KERNEL}", step, step_limit)
         yield Bar(f"{size}: {PACK} / {SCAN}", pack, PACK_TO_SCAN)
-    if result.scoring:
+    if AUTO in result.scoring:
         scoring = ratio(result.scoring, AUTO, SUM)
         yield Bar(f"{size}: scoring by figs_spark / {SUM}", scoring, SCORING_TO_SUM)
 
@@ -90,10 +114,13 @@ def case_bars(result: CaseResult) -> Iterator[Bar]:
 def curve_bars(curve: Curve) -> Iterator[Bar]:
     """The last two points of a curve, if the second is twice the first."""
     low, high = curve.values[-2:]
-    if high != 2 * low or curve.axis == "partitions":
+    if high != 2 * low:
         return
     what = f"{curve.contender}, {low:,} -> {high:,} {curve.axis}"
     once, twice = curve.timings[-2:]
+    if curve.axis == "partitions":
+        yield Bar(f"{what}: time", quotient(twice.median, once.median), MORE_PARTITIONS)
+        return
     yield from doubling_bars(what, once, twice, rows=curve.axis == "rows")
 
 

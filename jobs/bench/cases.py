@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from jobs.bench.contenders import CONTENDERS, Scorer, Task
 from jobs.bench.data import Data
+from jobs.bench.environment import job_count
 from jobs.bench.floors import measure_floors
 from jobs.bench.measuring import Timing, in_turns
 from jobs.bench.presets import Case
@@ -55,8 +56,12 @@ class CaseResult:
 
 
 def measure_case(spark: SparkSession, case: Case, data: Data, folder: Path) -> CaseResult:
-    task = Task(data, case.splits, case.bins)
+    rows = data.part(case.trained_on) if case.trained_on else data
+    cached = rows.frame(spark).cache() if case.cached else None
+    task = Task(rows, case.splits, case.bins, cached)
     fits = measure_fits(spark, case, task)
+    if cached is not None:
+        cached.unpersist()
     scoring = measure_scoring(spark, case, data, fits) if case.scoring else {}
     floors = measure_floors(spark, task, case.floors, folder) if case.floors else {}
     return CaseResult(case, data.rows, fits, scoring, floors)
@@ -66,7 +71,9 @@ def measure_fits(spark: SparkSession, case: Case, task: Task) -> Timings:
     notes = {name: CONTENDERS[name].obstacle(task.data.rows) for name in case.contenders}
     able = {name: CONTENDERS[name] for name, note in notes.items() if not note}
     runs = {n: (partial(c.fit, spark, task), case.contenders[n]) for n, c in able.items()}
-    timings = in_turns(runs, case.name)
+    if task.cached is not None:
+        task.cached.count()
+    timings = in_turns(runs, case.name, partial(job_count, spark))
     for name, timing in timings.items():
         if timing.result is not None and task.data.test_file:
             timing.r2 = able[name].r2(spark, timing.result, task.data)

@@ -14,15 +14,23 @@ from pyspark.ml import Estimator, Pipeline
 from pyspark.ml.classification import RandomForestClassifier
 from pyspark.ml.feature import VectorAssembler
 from pyspark.ml.functions import vector_to_array
-from pyspark.ml.regression import DecisionTreeRegressor, GBTRegressor
-from pyspark.sql import SparkSession
+from pyspark.ml.regression import DecisionTreeRegressor, GBTRegressor, RandomForestRegressor
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from figs_spark import BaggedFIGSClassifier, FIGSClassifier, FIGSRegressionModel, FIGSRegressor
+from figs_spark import (
+    BaggedFIGSClassifier,
+    BaggedFIGSRegressor,
+    FIGSClassifier,
+    FIGSRegressionModel,
+    FIGSRegressor,
+    GFIGSRegressor,
+)
 from figs_spark.engine.training import train
 from figs_spark.stages.base.checks import check
 from jobs.bench import presets
 from jobs.bench.data import LABEL, Data
+from jobs.bench.layouts import ARRAY, as_array, file_by_file, in_files
 from jobs.bench.measuring import in_turns
 
 PREDICTION = "prediction"
@@ -37,6 +45,10 @@ class Task:
     data: Data
     splits: int
     bins: int
+    cached: DataFrame | None = None  # the rows, if they are in Spark's cache
+
+    def frame(self, spark: SparkSession) -> DataFrame:
+        return self.data.frame(spark) if self.cached is None else self.cached
 
 
 Scorer = Callable[[Any], Any]  # DataFrame to DataFrame with predictions, or array to array
@@ -70,9 +82,49 @@ class Contender:
 
 def figs(mode: str) -> Callable[[SparkSession, Task], Scorer]:
     def fit(spark: SparkSession, task: Task) -> Scorer:
-        return figs_scorer(figs_estimator(task, mode).fit(task.data.frame(spark)))
+        return figs_scorer(figs_estimator(task, mode).fit(task.frame(spark)))
 
     return fit
+
+
+def figs_on_files(mode: str, files: int | str) -> Callable[[SparkSession, Task], Scorer]:
+    """The same rows in other files, each of which is a split of the input."""
+
+    def fit(spark: SparkSession, task: Task) -> Scorer:
+        with file_by_file(spark):
+            return figs(mode)(spark, replace(task, data=in_files(task.data, files)))
+
+    return fit
+
+
+def figs_on_array(spark: SparkSession, task: Task) -> Scorer:
+    """The features as one column of arrays."""
+    estimator = figs_estimator(task, "cluster").setParams(featuresCols=None, featuresCol=ARRAY)
+    model = estimator.fit(as_array(spark, task.data))
+    return lambda frame: model.transform(
+        frame.select(F.array(*task.data.features).alias(ARRAY), LABEL)
+    )
+
+
+def figs_array_made(spark: SparkSession, task: Task) -> Scorer:
+    """As in 0.1.0: Spark makes one array of thousands of columns before Python sees them."""
+    estimator = figs_estimator(task, "cluster")
+    estimator._reads_scalars = False
+    return figs_scorer(estimator.fit(task.frame(spark)))
+
+
+def figs_groups(spark: SparkSession, task: Task) -> Scorer:
+    """G-FIGS; the group is whether the first feature is above one half."""
+    with_group = [F.col("*"), (F.col(task.data.features[0]) > 0.5).cast("int").alias("group")]
+    estimator = GFIGSRegressor(
+        featuresCols=list(task.data.features),
+        groupCol="group",
+        labelCol=LABEL,
+        maxSplits=task.splits,
+        maxBins=task.bins,
+    )
+    model = estimator.fit(task.frame(spark).select(*with_group))
+    return lambda frame: model.transform(frame.select(*with_group))
 
 
 def figs_unmerged(spark: SparkSession, task: Task) -> Scorer:
@@ -96,8 +148,13 @@ def of_probability(model: Any) -> Scorer:
     return lambda frame: model.transform(frame).withColumn(PREDICTION, probability)
 
 
+def is_numeric(task: Task) -> bool:
+    """Whether the outcome is a number."""
+    return task.data.kind == presets.FRIEDMAN
+
+
 def figs_estimator(task: Task, mode: str) -> FIGSRegressor | FIGSClassifier:
-    kind = FIGSRegressor if task.data.kind == presets.FRIEDMAN else FIGSClassifier
+    kind = FIGSRegressor if is_numeric(task) else FIGSClassifier
     return kind(
         featuresCols=list(task.data.features),
         labelCol=LABEL,
@@ -121,20 +178,28 @@ def mllib_boosted(spark: SparkSession, task: Task) -> Scorer:
 
 
 def xgboost(spark: SparkSession, task: Task) -> Scorer:
+    """Stumps without shrinkage, like FIGS."""
+    params = {"n_estimators": task.splits, "max_depth": 1, "learning_rate": 1.0}
+    return on_vectors(spark, task, xgboost_estimator(spark, task, **params))
+
+
+def xgboost_trees(spark: SparkSession, task: Task) -> Scorer:
+    return on_vectors(spark, task, xgboost_estimator(spark, task, n_estimators=100, max_depth=4))
+
+
+def xgboost_estimator(spark: SparkSession, task: Task, **params: Any) -> Estimator[Any]:
     from xgboost.spark import SparkXGBRegressor
 
     logging.getLogger("XGBoost-PySpark").setLevel(logging.WARNING)
-    stumps = SparkXGBRegressor(
+    estimator: Estimator[Any] = SparkXGBRegressor(
         label_col=LABEL,
-        n_estimators=task.splits,
-        max_depth=1,
         max_bin=task.bins,
-        learning_rate=1.0,
         tree_method="hist",
         num_workers=spark.sparkContext.defaultParallelism,
         verbose=False,
+        **params,
     )
-    return on_vectors(spark, task, stumps)
+    return estimator
 
 
 def on_vectors(spark: SparkSession, task: Task, estimator: Estimator[Any]) -> Scorer:
@@ -143,25 +208,31 @@ def on_vectors(spark: SparkSession, task: Task, estimator: Estimator[Any]) -> Sc
 
 def assembled(spark: SparkSession, task: Task, estimator: Estimator[Any]) -> Any:
     assembler = VectorAssembler(inputCols=list(task.data.features), outputCol="features")
-    return Pipeline(stages=[assembler, estimator]).fit(task.data.frame(spark))
+    return Pipeline(stages=[assembler, estimator]).fit(task.frame(spark))
 
 
 def bagged(**params: Any) -> Callable[[SparkSession, Task], Scorer]:
     def fit(spark: SparkSession, task: Task) -> Scorer:
-        estimator = BaggedFIGSClassifier(
+        kind = BaggedFIGSRegressor if is_numeric(task) else BaggedFIGSClassifier
+        estimator = kind(
             featuresCols=list(task.data.features),
             labelCol=LABEL,
             maxSplits=task.splits,
             maxBins=task.bins,
             **params,
         )
-        return of_probability(estimator.fit(task.data.frame(spark)))
+        model = estimator.fit(task.frame(spark))
+        return model.transform if is_numeric(task) else of_probability(model)
 
     return fit
 
 
 def mllib_forest(spark: SparkSession, task: Task) -> Scorer:
     """With MLlib's default of 32 bins."""
+    if is_numeric(task):
+        return on_vectors(
+            spark, task, RandomForestRegressor(labelCol=LABEL, numTrees=100, maxDepth=4)
+        )
     forest = RandomForestClassifier(labelCol=LABEL, numTrees=100, maxDepth=4)
     return of_probability(assembled(spark, task, forest))
 
@@ -208,12 +279,21 @@ CONTENDERS = {
     presets.BAGGED_IMODELS: Contender(
         bagged_imodels, "imodels", on_spark=False, most_rows=IMODELS_ROWS
     ),
+    presets.XGBOOST_TREES: Contender(xgboost_trees, "xgboost"),
+    presets.WIDE_ARRAY: Contender(figs_on_array),
+    presets.WIDE_BEFORE: Contender(figs_array_made),
+    presets.GROUPS: Contender(figs_groups),
     presets.ONE_MEMBER: Contender(
         bagged(numEstimators=1, featureSubsetStrategy="all", mode="cluster")
     ),
     presets.TEN_MEMBERS: Contender(
         bagged(numEstimators=10, featureSubsetStrategy="all", mode="cluster")
     ),
+}
+CONTENDERS |= {
+    presets.laid_out(name, layout): Contender(figs_on_files(mode, files))
+    for layout, files in presets.LAYOUTS.items()
+    for name, mode in ((presets.AUTO, "auto"), (presets.CLUSTER, "cluster"))
 }
 
 

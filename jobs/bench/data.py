@@ -75,17 +75,24 @@ class Data:
             "spark.sql.files.openCostInBytes": 0,
             "spark.sql.files.minPartitionNum": 1,
         }
-        before = {name: spark.conf.get(name, None) for name in settings}
-        try:
-            for name, value in settings.items():
-                spark.conf.set(name, str(value))
+        with with_settings(spark, {name: str(value) for name, value in settings.items()}):
             yield
-        finally:
-            for name, old in before.items():
-                if old is None:
-                    spark.conf.unset(name)
-                else:
-                    spark.conf.set(name, old)
+
+
+@contextmanager
+def with_settings(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]:
+    """Settings of the session, for a while."""
+    before = {name: spark.conf.get(name, None) for name in settings}
+    try:
+        for name, value in settings.items():
+            spark.conf.set(name, value)
+        yield
+    finally:
+        for name, old in before.items():
+            if old is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, old)
 
 
 def prepare(folder: Path, kind: str, rows: int, least: int, features: int, seed: int) -> Data:

@@ -55,3 +55,8 @@ def cpu() -> str:
 def load() -> list[float]:
     """Running processes over the last 1, 5 and 15 minutes."""
     return [round(value, 2) for value in os.getloadavg()]
+
+
+def job_count(spark: SparkSession) -> int:
+    """The Spark jobs so far: they are numbered from 0. Those of a group are not seen."""
+    return 1 + max(spark.sparkContext.statusTracker().getJobIdsForGroup(), default=-1)

@@ -25,6 +25,7 @@ class Timing:
     note: str = ""
     result: Any = None
     r2: float | None = None
+    jobs: int | None = None  # of Spark, in the last run
 
     @property
     def median(self) -> float | None:
@@ -43,10 +44,11 @@ class Timing:
     def failed(self) -> bool:
         return self.note.startswith(FAILED)
 
-    def take(self, name: str, run: Callable[[], Any]) -> None:
+    def take(self, name: str, run: Callable[[], Any], count: Counter | None = None) -> None:
         """Run once. A run that fails leaves a note and is not repeated."""
         if self.note:
             return
+        before = count() if count else 0
         try:
             with PeakMemory() as memory:
                 start = time.perf_counter()
@@ -59,6 +61,7 @@ class Timing:
             )
             return
         self.peaks.append(memory.peaks)
+        self.jobs = count() - before if count else None
         log.info("%-60s %8.2f s", name, self.seconds[-1])
 
     def to_dict(self) -> dict[str, Any]:
@@ -67,18 +70,22 @@ class Timing:
             "seconds": self.seconds,
             "memory": self.memory,
             "r2": self.r2,
+            "jobs": self.jobs,
             "note": self.note,
         }
 
 
+Counter = Callable[[], int]  # of the Spark jobs so far
 Run = tuple[Callable[[], Any], int]  # what to run, and how often
 
 
-def in_turns(runs: Mapping[str, Run], label: str) -> dict[str, Timing]:
+def in_turns(
+    runs: Mapping[str, Run], label: str, count: Counter | None = None
+) -> dict[str, Timing]:
     """Run each once, then each a second time, ...: so a slow moment of the machine hits all."""
     timings = {name: Timing() for name in runs}
     for k in range(max((repeats for _, repeats in runs.values()), default=0)):
         for name, (run, repeats) in runs.items():
             if k < repeats:
-                timings[name].take(f"{label}: {name}", run)
+                timings[name].take(f"{label}: {name}", run, count)
     return timings

@@ -13,6 +13,16 @@ XGBOOST = "xgboost.spark stumps"
 SKLEARN = "scikit-learn HistGB stumps"
 BAGGED, FOREST = "figs_spark Bagging-FIGS", "MLlib RandomForest"
 BAGGED_IMODELS = "scikit-learn bagging of imodels FIGS"
+XGBOOST_TREES = "xgboost.spark, 100 trees"
+WIDE_ARRAY, WIDE_BEFORE = "figs_spark cluster, array column", "figs_spark cluster, as in 0.1.0"
+GROUPS = "figs_spark G-FIGS, 2 groups"
+EVEN = "8 splits"
+LAYOUTS: dict[str, int | str] = {  # files, each of which is a split of the input
+    EVEN: 8,
+    "200 splits": 200,
+    "2,000 splits": 2000,
+    "90% in one split": "one large",
+}
 ONE_MEMBER, TEN_MEMBERS = "figs_spark cluster, 1 member", "figs_spark cluster, 10 members"
 
 FRIEDMAN, SIGNS = "friedman", "signs"  # kinds of tables, see `data`
@@ -32,6 +42,8 @@ class Case:
     real: str = ""  # a table in --data that replaces the generated one
     floors: int = 0  # repeats of the floors, and of the parts of the engine next to them
     scoring: int = 0  # repeats of the scoring of these rows
+    trained_on: int | None = None  # rows that the models are fitted to; None: all
+    cached: bool = False  # whether the rows are in Spark's cache
 
 
 @dataclass(frozen=True)
@@ -113,6 +125,11 @@ class Preset:
         return replace(self, cases=cases, growth=growth, judged=False)
 
 
+def laid_out(contender: str, layout: str) -> str:
+    """The name of a contender that reads one of the LAYOUTS."""
+    return f"{contender}, {layout}"
+
+
 EVERYONE = (AUTO, CLUSTER, IMODELS, TREE, BOOSTED, XGBOOST, SKLEARN)
 BATCHES = dict.fromkeys((BAGGED, ONE_MEMBER, TEN_MEMBERS), 1)
 STANDARD_ROWS = 2_000_000
@@ -167,7 +184,37 @@ PRESETS = {
             Case("twice as large", 20_000_000, 50, 12, {CLUSTER: 1}),
         )
     ),
-    "wide": Preset(cases=(Case("wide", 50_000, 5_000, 12, {CLUSTER: 1}),), heap="2g"),
+    "wide": Preset(
+        cases=(Case("wide", 50_000, 5_000, 12, {CLUSTER: 1, WIDE_ARRAY: 1, WIDE_BEFORE: 1}),),
+        heap="2g",
+    ),
+    "scoring": Preset(
+        cases=(
+            Case(
+                "scoring",
+                STANDARD_ROWS,
+                50,
+                10,
+                {BAGGED: 1, FOREST: 1, XGBOOST_TREES: 1},
+                scoring=3,
+                trained_on=50_000,
+            ),
+        )
+    ),
+    "partitions": Preset(
+        cases=(
+            Case(
+                "partitions",
+                STANDARD_ROWS,
+                50,
+                15,
+                {laid_out(mode, layout): 3 for layout in LAYOUTS for mode in (AUTO, CLUSTER)},
+            ),
+        )
+    ),
+    "small": Preset(
+        cases=(Case("small fit", 10_000, 20, 12, {AUTO: 9, GROUPS: 9, TREE: 9}, cached=True),)
+    ),
     "duplicates": Preset(
         cases=(
             Case(

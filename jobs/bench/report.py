@@ -91,12 +91,22 @@ def case_parts(result: CaseResult) -> Iterator[str]:
 
 def fit_table(fits: Timings) -> str:
     first = next(iter(fits))
-    head = ["contender", "seconds", f"/ {first}", "runs", "test R2", *(f"{r}, MB" for r in ROLES)]
+    head = [
+        "contender",
+        "seconds",
+        f"/ {first}",
+        "runs",
+        "jobs",
+        "test R2",
+        *(f"{r}, MB" for r in ROLES),
+    ]
     rows = []
     for name, fit in fits.items():
         relative = number(quotient(fit.median, fits[first].median))
         memory = (number(fit.memory.get(role)) for role in ROLES)
-        rows.append([name, seconds(fit), relative, len(fit.seconds), number(fit.r2), *memory])
+        jobs = number(fit.jobs)
+        runs = len(fit.seconds)
+        rows.append([name, seconds(fit), relative, runs, jobs, number(fit.r2), *memory])
     return table(head, rows)
 
 

@@ -81,7 +81,7 @@ def check_scores(data: DataFrame, models: dict[str, Any]) -> None:
 def check_scores_equal_numpy(data: DataFrame, models: dict[str, Any]) -> None:
     model = models["classes"]
     scored = model.transform(data).toPandas()
-    assert scored["prediction"].tolist() == model.predict(scored[FEATURES]).tolist()
+    assert scored["prediction"].tolist() == model.predict(scored[FEATURES])["prediction"].tolist()
 
 
 def check_saved_models_load(data: DataFrame, models: dict[str, Any]) -> None:

@@ -12,6 +12,7 @@ import pytest
 from chispa import assert_approx_df_equality
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from sklearn.metrics import roc_auc_score
 
 from figs_spark import (
     BaggedFIGSClassificationModel,
@@ -130,6 +131,7 @@ def test_scoring_is_the_mean_of_the_members(
     assert probability[:, 1] == pytest.approx(members.mean(axis=0), abs=1e-12)
     assert (scored["prediction"] == (probability[:, 1] > 0.5)).all()
     assert model.predictProbability(scored) == pytest.approx(probability, abs=1e-12)
+    assert (model.predict(scored)["prediction"] == scored["prediction"]).all()
 
 
 def test_out_of_bag_predictions_come_from_the_members_that_left_out_the_row(
@@ -141,6 +143,9 @@ def test_out_of_bag_predictions_come_from_the_members_that_left_out_the_row(
     assert 0.8 < some.mean() < 1  # all six members train on a row with probability 0.63^6
     right = (held > 0.5) == found["died"].to_numpy()
     assert model.oobScore == pytest.approx(right[some].mean(), abs=1e-12)
+    area = roc_auc_score(found["died"][some], held[some])
+    assert model.oobAuc == pytest.approx(area, abs=1e-3)
+    assert f"out of bag: {model.oobScore:.4f}, AUC {model.oobAuc:.4f}" in str(model)
     with pytest.raises(ValueError, match="need idCol"):
         classifier(idCol=None).fit(data).oobPredictions(data)
 
@@ -173,6 +178,7 @@ def test_saving_and_loading(
     model.save(str(tmp_path / "model"))
     loaded = BaggedFIGSClassificationModel.load(str(tmp_path / "model"))
     assert (loaded.uid, str(loaded), loaded.oobScore) == (model.uid, str(model), model.oobScore)
+    assert loaded.oobAuc == model.oobAuc
     columns = ["id", "prediction", "rawPrediction"]
     assert_approx_df_equality(
         loaded.transform(data).select(*columns[:2]), model.transform(data).select(*columns[:2]), 0

@@ -9,7 +9,7 @@ from pyspark.ml.evaluation import BinaryClassificationEvaluator
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from figs_spark.datasets import BASELINE_RISK, FEATURES, TRUTH, trauma_registry
+from figs_spark.datasets import BASELINE_RISK, FEATURES, TRUTH, encounters, trauma_registry
 
 ROWS = 60_000
 
@@ -122,3 +122,16 @@ def test_no_python_and_no_exchange_in_the_plan(
     assert "Range" in plan
     assert "Python" not in plan
     assert "Exchange" not in plan
+
+
+def test_stays_are_as_messy_as_a_raw_extract(spark: SparkSession) -> None:
+    table = encounters(spark, 4_000, seed=1).toPandas()
+    assert (table["readmitted"] == "<30").mean() == pytest.approx(0.11, abs=0.02)
+    assert not (table[table["discharge_disposition_id"] == 11]["readmitted"] == "<30").any()
+    assert table["encounter_id"].is_unique
+    assert table["patient_nbr"].nunique() < 0.75 * len(table)
+    assert table["diag_1"].nunique() > 300
+    assert (table["weight"] == "?").mean() > 0.9
+    assert set(table["examide"]) == {"No"}
+    often = table["number_inpatient"] >= 3
+    assert (table[often]["readmitted"] == "<30").mean() > 0.2

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import yaml
 from pyspark.sql import SparkSession
 
-from figs_spark import FIGSClassificationModel
+from figs_spark import FIGSClassificationModel, inspect
 from figs_spark.app.errors import OUTPUT_EXISTS, UNFIT_INPUT
 from tests.support.encounters import write_encounters
-from tests.support.jobs import call
+from tests.support.jobs import call, files
 
 Captured = pytest.CaptureFixture[str]
 
@@ -129,3 +130,51 @@ def test_problems_are_named_before_the_work(
     arguments += ["--kind", "gfigs", "--model.groupCol", "encounter", "--dry-run"]
     assert call("train", *arguments, "--features", "stays") == UNFIT_INPUT
     assert "and at most 64 groups are allowed" in capsys.readouterr().err
+
+
+# A first look
+
+
+def test_a_first_look_writes_settings_that_run(
+    extract: Path, spark: SparkSession, tmp_path: Path, capsys: Captured
+) -> None:
+    output = tmp_path / "look"
+    options = ["--input", extract, "--label", "readmitted", "--positive", "<30"]
+    assert call("inspect", *options, "--output", output) == 0
+    assert files(output) == {"inspection.html", "inspection.txt", "train.yaml"}
+    settings = yaml.safe_load((output / "train.yaml").read_text())
+    assert settings["options"] == {"nullValue": "?"}
+    assert settings["exclude"] == ["encounter"]
+    assert settings["split"]["group"] == "patient"
+    assert settings["model"]["categoricalCols"] == ["admission_type"]
+    config = ["--config", output / "train.yaml", "--size.folds", 2, "--model.maxSplits", 3]
+    assert call("train", *config) == 0
+    assert (output / "model" / "model.txt").exists()
+    assert "Saved to" in capsys.readouterr().out
+
+
+def test_a_look_counts_what_is_there(extract: Path, spark: SparkSession) -> None:
+    table = pd.read_csv(extract, na_values="?", keep_default_na=False, dtype={"diag": str})
+    rows = spark.read.csv(str(extract), header=True, inferSchema=True)
+    look = inspect(rows, "readmitted = '<30'")
+    positive = table["readmitted"] == "<30"
+    assert (look.rows, look.share) == (len(table), pytest.approx(positive.mean()))
+    columns = {column.name: column for column in look.columns}
+    assert set(columns) == set(table) - {"readmitted"}
+    assert columns["diag"].missing == table["diag"].isna().sum()
+    assert columns["diag"].distinct == table["diag"].nunique()
+    assert columns["age"].use == "ordered"
+    assert columns["admitted"].use == "date"
+    first = columns["diag"].frequent[0]
+    counts = table["diag"].value_counts()
+    assert first.rows == counts.max()
+    assert first.label == pytest.approx(positive[table["diag"] == first.value].mean())
+    assert columns["stays"].quantiles == tuple(
+        table["stays"].quantile([0.05, 0.5, 0.95], interpolation="inverted_cdf")
+    )
+    stay = inspect(rows.select("age", "stays"), "stays * 1.5")
+    assert stay.share == pytest.approx(table["stays"].mean() * 1.5)
+    with pytest.raises(ValueError, match="never 'soon'; it has '<30', '>30', 'NO'"):
+        inspect(rows, "readmitted", "soon")
+    with pytest.raises(ValueError, match="is no column, and no SQL expression"):
+        inspect(rows, "readmited")

@@ -284,10 +284,12 @@ def test_a_row_is_scored_by_the_model_of_its_group(
         rows = scored[scored["band"] == group]
         expected = own.predictProbability(rows[FEW])
         assert np.array(rows["probability"].tolist()) == pytest.approx(expected, abs=0)
-        assert rows["prediction"].tolist() == own.predict(rows[FEW]).tolist()
+        assert rows["prediction"].tolist() == own.predict(rows[FEW])["prediction"].tolist()
         assert rows["leaf"].map(list).tolist() == own.treeSum.leaf_indices(rows[FEW]).tolist()
         assert rows["parts"].map(list).tolist() == own.treeSum.contributions(rows[FEW]).tolist()
-        assert detailed.predict(rows[FEW], group).tolist() == rows["prediction"].tolist()
+        predicted = detailed.predict(rows)
+        assert predicted["prediction"].tolist() == rows["prediction"].tolist()
+        assert predicted["probability"].tolist() == rows["probability"].tolist()
 
 
 @pytest.mark.parametrize("group", [None, "middle"])
@@ -318,7 +320,7 @@ def test_a_mixture_of_given_probabilities(data: DataFrame) -> None:
     found = regressor(membershipProbabilityCol="p", weighting="separate", unseenGroup="mixture")
     fitted = found.fit(given)
     rows: Any = fitted.transform(given.withColumn("ward", F.lit(9))).toPandas()
-    one, two, three = (fitted.predict(rows[FEW], k) for k in (1, 2, 3))
+    one, two, three = (fitted.predict(rows[FEW].to_numpy(), k) for k in (1, 2, 3))
     expected = (one + 2 * two + three) / 4
     assert rows["prediction"].to_numpy() == pytest.approx(expected, abs=1e-12)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -26,23 +27,37 @@ def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_sequence_with_the_files_of_conf(tmp_path: Path) -> None:
-    small = {"make-registry": ["--rows", "5000"], "train": ["--model.maxSplits", "4"]}
-    sequence = commands(ROOT / "docs/jobs.md")
-    jobs = ["make-registry", "train", "score", "evaluate", "export", "report"]
-    assert [job for _, job, *_ in sequence] == jobs
+ONE_AFTER_ANOTHER = """
+import json, sys
+from figs_spark.app.cli import run
+for job, *options in json.loads(sys.argv[1]):
+    assert run(job, options, f"figs-spark {job}") == 0, job
+"""
+
+
+def test_the_sequence_with_the_files_of_conf(spark: SparkSession, tmp_path: Path) -> None:
+    """train by spark-submit; what follows in one other process."""
+    (_, *registry), first_look, (_, _, *training), *following = commands(ROOT / "docs/jobs.md")
+    assert registry == ["make-registry", "--config", "conf/make_registry.yaml"]
+    assert first_look[1:] == ["inspect", "--config", "conf/inspect.yaml"]
+    assert [job for _, job, *_ in following] == ["score", "evaluate", "export", "report"]
     for name in ("conf", "jobs"):
         (tmp_path / name).symlink_to(ROOT / name)
-    for command in sequence:
-        if command[1] == "train":
-            command = ["spark-submit", "jobs/train.py", *command[2:], *small["train"]]
-        else:
-            command = [*command, *small.get(command[1], [])]
+    config = ROOT / "conf/make_registry.yaml"
+    place = tmp_path / "build/registry"
+    assert call("make-registry", "--config", config, "--rows", 5_000, "--output", place) == 0
+    steps = json.dumps([step[1:] for step in (first_look, *following)])
+    for command in (
+        ["spark-submit", "jobs/train.py", *training, "--model.maxSplits", "4"],
+        ["python", "-c", ONE_AFTER_ANOTHER, steps],
+    ):
         done = run([str(BIN / command[0]), *command[1:]], tmp_path)
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == 0, done.stdout + done.stderr
         assert "Traceback" not in done.stderr
     exported = {"model.sql", "model.sql.proof.json", "report.html"}
-    assert files(tmp_path / "build") == {"registry", "train", "scored", "evaluation", *exported}
+    assert files(tmp_path / "build") == {
+        "registry", "inspection", "train", "scored", "evaluation", *exported
+    }  # fmt: skip
     assert "CASE" in (tmp_path / "build/model.sql").read_text()
     assert (tmp_path / "build/evaluation/roc.png").exists()
 

@@ -18,7 +18,12 @@ from tests.support.notebooks import (
 )
 
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
-NAMES = ["01_quickstart", "02_gfigs_clinical", "03_bagging_and_tuning", "04_scale_and_deploy"]
+NAMES = [
+    "01_quickstart",
+    "02_gfigs_clinical",
+    "03_bagging_and_tuning",
+    "04_scale_and_deploy",
+]
 DEPLOYING = FOLDER / "04_scale_and_deploy.ipynb"
 
 each = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -219,7 +219,7 @@ def test_deployment(open_page: Open, tmp_path: Path, monkeypatch: pytest.MonkeyP
     names = page.run("log_model")
     assert list(names["predicted"].columns) == ["prediction", "probability"]
     assert len(names["predicted"]) == 5
-    expected = names["model"].predict(names["frame"])
+    expected = names["model"].predict(names["frame"])["prediction"]
     assert list(names["predicted"]["prediction"]) == list(expected)
     assert names["staged"].treeSum == names["model"].treeSum
     assert not page.rest

@@ -84,7 +84,7 @@ def test_any_number_of_values_trains_and_the_rare_are_not_named(
 
 def test_unseen_values_go_where_the_rare_ones_went(frame: DataFrame) -> None:
     model = FIGSRegressor(featuresCols=["diag"], labelCol="y", maxSplits=1).fit(frame)
-    rare, unseen = model.predict(pd.DataFrame({"diag": ["D1001", "never seen"]}))
+    rare, unseen = model.predict(pd.DataFrame({"diag": ["D1001", "never seen"]}))["prediction"]
     assert rare == unseen
     assert rare > 4
 
@@ -143,7 +143,8 @@ def test_bagging_and_groups_share_their_features(frame: DataFrame) -> None:
     assert len({member.features for member in bagged.members}) == 1
     rows = frame.select("diag", "x", "y").limit(50).toPandas()
     scored = bagged.transform(frame.sparkSession.createDataFrame(rows)).toPandas()
-    np.testing.assert_allclose(bagged.predict(rows), scored["prediction"], rtol=1e-12)
+    predicted = bagged.predict(rows)["prediction"]
+    np.testing.assert_allclose(predicted, scored["prediction"], rtol=1e-12)
     grouped = GFIGSRegressor(**settings, groupCol="group", mode="driver").fit(frame)
     assert len({model.treeSum.features for model in grouped.models.values()}) == 1
 

@@ -143,7 +143,7 @@ def test_growing_with_a_ridge_is_the_same_everywhere(data: DataFrame, ridge: Any
     assert model.treeSum.path is not None
     frame = data.toPandas()
     scored = model.transform(data).select("prediction").toPandas()["prediction"]
-    np.testing.assert_allclose(scored, model.predict(frame), atol=1e-12)
+    np.testing.assert_allclose(scored, model.predict(frame)["prediction"], atol=1e-12)
     sizes = regressor.crossValidatePath(data, numFolds=3)
     assert sizes.model.treeSum.path is not None
     assert len(sizes.table) == 7

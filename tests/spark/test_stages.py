@@ -139,7 +139,7 @@ def test_any_column_name(data: DataFrame, spark: SparkSession) -> None:
     assert set(model.featureNames) == set(features)
     assert "blood.pressure (mmHg)" in str(model)
     scored = [row[-1] for row in model.transform(df).collect()]
-    assert scored == model.predict(df.toPandas()).tolist()
+    assert scored == model.predict(df.toPandas())["the.`prediction`"].tolist()
 
 
 def test_balanced_classes_equal_explicit_weights(data: DataFrame) -> None:
@@ -303,7 +303,11 @@ def test_predict_takes_rows_and_tables(
     assert vector_model.predict(np.array([row, row])).tolist() == [single, single]
     assert vector_model.predict([row]).tolist() == [single]
     table: Any = data.toPandas()
-    assert binary.predict(table[FEATURES[::-1]]).tolist() == binary.predict(cells(data)).tolist()
+    named = binary.predict(table[FEATURES[::-1]])
+    scored: Any = binary.transform(data).toPandas()
+    assert named.equals(scored[["prediction", "probability"]])
+    assert named["prediction"].tolist() == binary.predict(cells(data)).tolist()
+    assert binary.predict(table.iloc[7]).equals(named.iloc[7])
     first = cells(data)[0]
     assert binary.predict(first) == binary.predict([first])[0]
     probability = binary.predictProbability(first)
@@ -428,7 +432,8 @@ def test_a_log_line_per_split_and_a_bar(
         assert f", gain {row['gain']:.6g}, " in line
         assert line.endswith(" s")
     bar = capsys.readouterr().err
-    assert "FIGS" in bar
+    phases = [bar.index(f"FIGS, {phase}") for phase in ("profile", "pack", "grow")]
+    assert phases == sorted(phases)
     assert "3/3" in bar
 
 

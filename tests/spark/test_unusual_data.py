@@ -23,7 +23,7 @@ def fit(df: DataFrame, **params: Any) -> FIGSRegressionModel:
 def scores(model: FIGSRegressionModel, df: DataFrame) -> list[float]:
     """The predictions, which must be those of `predict`."""
     scored: Any = model.transform(df).toPandas()
-    assert scored["prediction"].tolist() == model.predict(scored).tolist()
+    assert scored["prediction"].tolist() == model.predict(scored)["prediction"].tolist()
     return list(scored["prediction"])
 
 

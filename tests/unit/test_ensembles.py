@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from figs_spark.engine.ensemble_scores import Ensemble
+from figs_spark.engine.kernels.score import score_plain
 from figs_spark.treesum import Feature
 from figs_spark.treesum.prediction import Outcome
 from tests.support.treesums import FEATURES, Row, random_path, random_rows
@@ -38,6 +39,27 @@ def test_an_ensemble_predicts_the_mean_of_its_members(
     table[:] = rows
     each = np.array([member.predict(table) for member in members])
     ensemble = Ensemble.of(members, outcome)
-    assert ensemble.member_scores(numbers(rows)) == pytest.approx(each.transpose(1, 0, 2), 1e-12)
+    cells = numbers(rows)[:, ensemble.used]
+    assert ensemble.member_scores(cells) == pytest.approx(each.transpose(0, 2, 1), 1e-12)
     mean = np.mean([outcome.expected_table(score) for score in each], axis=0)
-    assert ensemble.predict(numbers(rows)) == pytest.approx(mean, 1e-12)
+    assert ensemble.predict(cells) == pytest.approx(mean, 1e-12)
+
+
+@pytest.mark.parametrize("splits", [8, 60])
+def test_compiled_scores_are_those_of_numpy_to_the_bit(splits: int) -> None:
+    """Rows that fill no batch; trees so large that each row goes its own way, and small ones."""
+    random = Random(splits)
+    members = [random_path(random, splits, outputs=2)[-1] for _ in range(5)]
+    ensemble = Ensemble.of(members, Outcome(0))
+    cells = numbers(random_rows(random, 150))[:, ensemble.used]
+    plain = np.zeros((5, 2, 150))
+    score_plain(cells, ensemble.trees, plain)
+    assert np.array_equal(ensemble.member_scores(cells), plain)
+
+
+def test_members_without_a_split_need_no_feature() -> None:
+    members = [random_path(Random(0), splits=8, outputs=1)[0] for _ in range(2)]
+    ensemble = Ensemble.of(members, Outcome(0))
+    assert (ensemble.used, ensemble.width) == ((), 1)
+    expected = np.full((3, 1), members[0].constant[0])
+    assert ensemble.predict(np.zeros((3, 1))) == pytest.approx(expected)

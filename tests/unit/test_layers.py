@@ -11,7 +11,10 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGE = sorted((ROOT / "figs_spark").rglob("*.py"))
 # Each may import itself and those before it.
-LAYERS = ("treesum", "pictures", "exports", "dataframes", "engine", "clinical", "stages", "app")
+LAYERS = (
+    "treesum", "pictures", "exports", "dataframes", "engine", "clinical", "stages", "inspection",
+    "app",
+)  # fmt: skip
 FORBIDDEN = {"rdd", "sparkContext", "_sc", "_jsc", "_jvm", "_jdf", "_jsparkSession", "broadcast"}
 
 
@@ -76,6 +79,7 @@ WITHOUT_SPARK = [
     "clinical/curves",
     "clinical/decisions",
     "clinical/figures",
+    *(f"inspection/{name}" for name in ("counts", "patterns", "strength", "verdicts")),
     "engine/bins",
     "engine/blocks",
     "engine/cells",
@@ -88,6 +92,7 @@ WITHOUT_SPARK = [
     "engine/joint_growth",
     "engine/logistic_growth",
     "engine/growing_trees",
+    "engine/out_of_bag",
     "engine/permissions",
     "engine/recalibration",
     "engine/refitting",

@@ -31,7 +31,7 @@ def by_stage(model: Any, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def outputs(model: Any, table: pd.DataFrame) -> pd.DataFrame:
-    found = pd.DataFrame({"prediction": model.predict(table)}, index=table.index)
+    found = pd.DataFrame({"prediction": model.predict(table)["prediction"]}, index=table.index)
     if model._classes == 2:
         found["probability"] = model.predictProbability(table)[:, 1]
     elif model._classes:
@@ -80,7 +80,7 @@ def test_thresholds_are_served(params: dict[str, Any], tmp_path: Path) -> None:
     model, table = fitted("FIGS", 2, seed=3, **params), rows(Random(2))
     save_model(model, str(tmp_path / "saved"))
     served = mlflow.pyfunc.load_model(str(tmp_path / "saved")).predict(table)
-    np.testing.assert_array_equal(served["prediction"], model.predict(table))
+    np.testing.assert_array_equal(served["prediction"], model.predict(table)["prediction"])
 
 
 def test_a_signature_names_and_types_the_features() -> None:

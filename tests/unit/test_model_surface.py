@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib import pyplot
+from pyspark.ml.linalg import DenseVector
 
-from figs_spark import OperatingPoint
-from figs_spark.treesum import TreeSum
+from figs_spark import Feature, FIGSRegressionModel, Node, OperatingPoint, Split, TreeSum
 from figs_spark.treesum.nodes import only_named
 from tests.support.fitted import KINDS, NAMES, OUTCOMES, fitted, rows
 from tests.support.treesums import leaf_of
@@ -64,12 +64,15 @@ def one(tree_sum: TreeSum, row: tuple[Any, ...], classes: int) -> np.ndarray:
 def test_predictions_of_a_table(kind: str, classes: int, seed: int) -> None:
     model, table = fitted(kind, classes, seed), rows(Random(seed), 12)
     values = expected(model, table)
-    predicted = model.predict(table)
+    outputs = model.predict(table)
+    assert list(outputs) == (["prediction", "probability"] if classes else ["prediction"])
+    predicted = outputs["prediction"].to_numpy()
     assert predicted.shape == (12,)
     if classes == 0:
         np.testing.assert_allclose(predicted, values[:, 0])
         return
     probabilities = model.predictProbability(table)
+    assert [list(vector) for vector in outputs["probability"]] == probabilities.tolist()
     shown = probabilities[:, 1:] if classes == 2 else probabilities
     np.testing.assert_allclose(shown, values, atol=1e-12)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1)
@@ -122,9 +125,54 @@ def test_smaller_models(kind: str, classes: int, seed: int, k: int) -> None:
     truncated = [tree_sum.truncate(k) for tree_sum in tree_sums(model)]
     assert tree_sums(smaller) == list(only_named(truncated))
     assert [len(s.splits) for s in tree_sums(smaller)] == [min(k, 8)] * len(tree_sums(model))
-    values = smaller.predict(table) if classes == 0 else smaller.predictProbability(table)
-    shown = values[:, None] if classes == 0 else values[:, 1:] if classes == 2 else values
+    values = smaller.predictProbability(table) if classes else smaller.predict(table).to_numpy()
+    shown = values if classes == 0 else values[:, 1:] if classes == 2 else values
     np.testing.assert_allclose(shown, expected(smaller, table), atol=1e-12)
+
+
+@every_model
+def test_one_row_of_pandas_is_read_by_its_names(kind: str, classes: int) -> None:
+    model, table = fitted(kind, classes), rows(Random(5), 6)
+    for k in range(len(table)):
+        row = table.iloc[k][[*NAMES[::-1], "group"]]
+        expected = model.predict(table).iloc[k]
+        for values in (row, row.where(row.notna(), None).to_dict()):
+            assert model.predict(values).to_dict() == expected.to_dict()
+        if classes:
+            assert model.predictProbability(row).tolist() == list(expected["probability"])
+
+
+def test_columns_under_other_names_and_in_one_vector() -> None:
+    model, table = fitted("FIGS", 2), rows(Random(5), 6)
+    other = {name: f"{name}_2" for name in NAMES}
+    renamed = model.copy()._set(featuresCols=list(other.values()))
+    pd.testing.assert_frame_equal(
+        renamed.predict(table.rename(columns=other)), model.predict(table)
+    )
+    numbers = only_numbers()
+    values = np.random.default_rng(0).normal(size=(5, numbers.numFeatures))
+    packed = pd.DataFrame({"features": [DenseVector(row) for row in values]})
+    assert numbers.predict(packed)["prediction"].tolist() == numbers.predict(values).tolist()
+    with pytest.raises(ValueError, match="has rows of 1 values, and the model was trained on 2"):
+        numbers.predict(pd.DataFrame({"features": [[1.0]]}))
+
+
+def only_numbers() -> FIGSRegressionModel:
+    """A model of two numbers in one vector."""
+    model = FIGSRegressionModel(labelCol="y")
+    features = (Feature("a"), Feature("b"))
+    leaves = [Node((value,), rows=1, weight=1.0) for value in (1.0, 2.0)]
+    root = Node((0.0,), 2, 2.0, Split(1, 0, 1.0, True, threshold=0.0), *leaves)
+    model.treeSum = TreeSum(features, (root,), (1.5,), (0.5, 0.25))
+    return model
+
+
+def test_a_column_that_spark_derives_is_named() -> None:
+    model, table = fitted("FIGS", 2), rows(Random(5), 6)
+    used = NAMES[sorted(model._used)[0]]
+    model._set(derivedCols={used: "datediff(b, a)"})
+    with pytest.raises(ValueError, match=rf"no column '{used}', which Spark derives: datediff"):
+        model.predict(table.drop(columns=used))
 
 
 # The group of a row
@@ -134,8 +182,8 @@ def test_smaller_models(kind: str, classes: int, seed: int, k: int) -> None:
 def test_a_table_of_one_group(classes: int) -> None:
     model, table = fitted("GFIGS", classes), rows(Random(3))
     of_b = table[table["group"] == "b"]
-    np.testing.assert_array_equal(model.predict(of_b), model.predict(of_b[NAMES], "b"))
-    np.testing.assert_array_equal(
+    pd.testing.assert_frame_equal(model.predict(of_b), model.predict(of_b[NAMES], "b"))
+    pd.testing.assert_frame_equal(
         model.predict(of_b[NAMES], "b"), model.models["b"].predict(of_b[NAMES])
     )
     if classes:
@@ -143,7 +191,7 @@ def test_a_table_of_one_group(classes: int) -> None:
             model.predictProbability(of_b), model.predictProbability(of_b[NAMES], "b")
         )
     row = list(of_b[NAMES].iloc[0])
-    assert model.predict(row, "b") == model.predict(of_b)[0]
+    assert model.predict(row, "b") == model.predict(of_b)["prediction"].iloc[0]
     assert len(model.predict(table[:0])) == 0
 
 
@@ -154,7 +202,7 @@ def test_groups_may_be_numbers_and_booleans() -> None:
         letters = dict(zip("ab", groups))
         model._sums = {letters[letter]: s for letter, s in model._sums.items()}
         renamed = table.assign(group=table["group"].map(letters))
-        np.testing.assert_array_equal(model.predict(renamed), by_letter)
+        pd.testing.assert_frame_equal(model.predict(renamed), by_letter)
 
 
 def test_without_a_group() -> None:

@@ -33,7 +33,7 @@ PATH = re.compile(
     r"`((?:figs_spark|jobs|conf|docs|notebooks|tests|\.github)/[\w./-]*"
     r"|[\w.-]+\.(?:md|cff|yml|yaml|py|svg))`"
 )
-MADE = {"model.txt", "model.svg", "report.md"}  # by the jobs
+MADE = {"model.txt", "model.svg", "report.md", "train.yaml", "overview.svg"}  # by the jobs
 NOT_RUN = {f"docs/{name}.md" for name in ("clusters", "databricks", "jobs", "paper")}
 JOBS = {"jobs/train.py": "train", "jobs/score.py": "score", "jobs/evaluate.py": "evaluate"}
 

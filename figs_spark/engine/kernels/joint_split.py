@@ -92,7 +92,7 @@ def joint_gains_plain(histogram, overlaps, offsets, outputs, weight, ridge, limi
     steps[~used] = 0.0
     steps[last] = -np.add.reduceat(steps, starts, axis=0)
     running = np.cumsum(steps, axis=0)
-    found = np.full((len(table), 2), -np.inf)
+    by_side = np.full((len(table), 2), -np.inf)
     for side in (0, 1):
         left = running if side else running + missing[feature]
         right = total - left
@@ -109,5 +109,5 @@ def joint_gains_plain(histogram, overlaps, offsets, outputs, weight, ridge, limi
             new = up**2 * left[:, weight - 1] + right[:, weight - 1] / up**2
         lowered = (difference[:, others : others + outputs] ** 2).sum(axis=1)
         gain = lowered / (new + ridge * 0.5 * (up**2 + 1 / up**2))
-        found[valid, side] = np.where(new < LEFT_OVER * total[weight], -np.inf, gain)
-    gains[:] = found.ravel()
+        by_side[valid, side] = np.where(new < LEFT_OVER * total[weight], -np.inf, gain)
+    gains[:] = by_side.ravel()

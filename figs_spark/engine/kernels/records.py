@@ -91,10 +91,12 @@ class CutLimits(NamedTuple):
 
 
 class EnsembleArrays(NamedTuple):
-    """The trees of all members of an ensemble; `left < 0` marks a leaf."""
+    """The trees of all members of an ensemble; `left < 0` marks a leaf. Children come after their
+    parent, and the nodes of a tree lie together."""
 
     member_roots: Ints  # (members + 1,) where the roots of each member begin
     roots: Ints
+    ends: Ints  # of each tree: the place after its last node
     feature: Ints
     threshold: Floats  # NaN: the split lists categories
     listed_start: Ints  # (nodes + 1,) where the listed categories of each node begin

@@ -59,7 +59,7 @@ def document(
     head = element(
         "head",
         element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=_policy(style, script)),
+        element("meta", http_equiv="Content-Security-Policy", content=policy(style, script)),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="referrer", content="no-referrer"),
         element("meta", name="generator", content=footer),
@@ -117,9 +117,11 @@ def _own_file(name: str) -> str:
     return files("figs_spark.exports.page").joinpath(name).read_text("utf-8")
 
 
-def _policy(style: str, script: str) -> str:
+def policy(style: str, script: str = "") -> str:
+    """What a page may load and run: this style, and this script if there is one."""
+    scripts = f"'{_digest(script)}'" if script else "'none'"
     return (
-        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
+        f"default-src 'none'; style-src '{_digest(style)}'; script-src {scripts}; "
         f"base-uri 'none'; form-action 'none'"
     )
 

@@ -63,12 +63,12 @@ def _path(group: str, sizes: Sequence[Size], chosen: int) -> Html:
         return element("p", "The model has no split.")
     training = tuple((float(size.splits), size.training) for size in sizes)
     series = [Series("on training rows", training)]
-    held = [size for size in sizes if size.held_out is not None]
-    if held:
+    validated = [size for size in sizes if size.held_out is not None]
+    if validated:
         marks = [
             Mark(size.splits, size.held_out or 0.0, (size.held_out or 0.0) - (size.error or 0.0),
                  (size.held_out or 0.0) + (size.error or 0.0))
-            for size in held
+            for size in validated
         ]  # fmt: skip
         series.append(Series("held out, with standard error", marks=marks))
     losses = [y for _, y in training]

@@ -30,11 +30,14 @@ from figs_spark.stages.base.inputs import (
     check_outputs,
     check_reserved,
     read_inputs,
+    scalar_frame,
     training_column,
 )
 from figs_spark.stages.base.row_checks import check_rows
 from figs_spark.stages.base.row_counts import TrainingColumns, count_rows, total_counts
+from figs_spark.treesum.nodes import TEXT
 
+MANY_FEATURES = 500
 TRAINS_EVERYWHERE = 255  # in the column "held": no fold holds the row out
 
 
@@ -62,14 +65,20 @@ def check(dataset: DataFrame, stage: Any, classification: bool, **extra: Column)
         weight = times_factors(factors, columns.label, weight)
     frame = dataset if weight is None else dataset.where(weight > 0)
     features = with_categories(frame, inputs, stage)
-    selected = {"x": training_column(inputs, features), "y": columns.label}
+    selected = {"y": columns.label}
     if weight is not None:
         selected["w"] = weight
     if columns.validation is not None:
         selected["held"] = F.when(columns.validation, 0).otherwise(TRAINS_EVERYWHERE)
     selected |= extra
+    scalars = reads_scalars(inputs, stage)
+    if scalars:
+        frame = scalar_frame(frame, features, selected)
+    else:
+        selected = {"x": training_column(inputs, features), **selected}
+        frame = frame.select(*(expression.alias(name) for name, expression in selected.items()))
     table = Table(
-        frame=frame.select(*(expression.alias(name) for name, expression in selected.items())),
+        frame=frame,
         features=features,
         target=Target(classes, 0.0 if classes else total["sum"] / total["weight"]),
         rows=total["positive"],
@@ -77,9 +86,17 @@ def check(dataset: DataFrame, stage: Any, classification: bool, **extra: Column)
         label_sum=total["label_sum"],
         allowed_cuts=allowed_cuts(stage, features),
         class_factors=tuple(factors.get(k, 1.0) for k in range(classes)) if factors else None,
+        scalars=scalars,
     )
     named = names if classes and len(names or ()) == classes else None
     return Checked(table, named)
+
+
+def reads_scalars(inputs: Inputs, stage: Any) -> bool:
+    """Whether features go to Python column by column: so many make too large an array for the
+    code that Spark generates."""
+    many = inputs.packed is None and len(inputs.features) >= MANY_FEATURES
+    return many and stage._reads_scalars and all(f.kind != TEXT for f in inputs.features)
 
 
 def _schema_checked(

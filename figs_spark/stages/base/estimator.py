@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,6 +17,7 @@ from tqdm.auto import tqdm
 from figs_spark.dataframes.compat import check_frame
 from figs_spark.dataframes.workers import modules_on_workers
 from figs_spark.engine.grower import GrowthRules
+from figs_spark.engine.progress import PROFILE, Progress
 from figs_spark.engine.refitting import Refit
 from figs_spark.engine.training import Plan
 from figs_spark.stages.base.checks import Checked, check
@@ -32,6 +33,7 @@ class Growing(Deriving, Persistent, Estimator[Any]):
 
     _classification: bool
     _auto_subset = "all"  # what the featureSubsetStrategy "auto" means
+    _reads_scalars = False  # whether thousands of features may be columns of their own
     _joint = True  # whether a ridge means that all values are fitted together
 
     def _check_params(self, classes: int | None = None) -> None:
@@ -186,12 +188,23 @@ class _SharedFit:
         return estimator._model(*self.grown)
 
 
+class ProgressBar(Progress):
+    """A bar that names the phase, and moves by one with every greedy step."""
+
+    def __init__(self, bar: Any):
+        self.bar = bar
+
+    def phase(self, name: str) -> None:
+        self.bar.set_description(f"FIGS, {name}")
+
+    def __call__(self, models: int) -> None:
+        self.bar.update()
+
+
 @contextmanager
-def progress_bar(shown: bool, total: int | None) -> Iterator[Callable[[int], None]]:
-    """A bar that moves by one with every greedy step."""
+def progress_bar(shown: bool, total: int | None) -> Iterator[Progress]:
+    """Progress from the first look at the rows to the last split, if it is to be shown."""
     with tqdm(total=total, desc="FIGS", unit="split", disable=not shown) as bar:
-
-        def step(models: int) -> None:
-            bar.update()
-
-        yield step
+        progress = ProgressBar(bar)
+        progress.phase(PROFILE)
+        yield progress

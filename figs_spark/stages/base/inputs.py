@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,6 +25,7 @@ from pyspark.sql.types import (
 )
 
 from figs_spark.dataframes.columns import check_collations, column, field, folding, listed, quoted
+from figs_spark.engine.table import scalar_name
 from figs_spark.treesum import Feature
 from figs_spark.treesum.nodes import TEXT, Category
 from figs_spark.treesum.times import DATE, LOCAL_TIMESTAMP, TIMESTAMP
@@ -188,6 +189,22 @@ def training_column(inputs: Inputs, features: Sequence[Feature]) -> Column:
     return F.expr(f"array({', '.join(texts)})")  # thousands of Columns would take half a minute
 
 
+def scalar_frame(
+    frame: DataFrame, features: Sequence[Feature], others: Mapping[str, Column]
+) -> DataFrame:
+    """Each feature as a column of doubles, see `scalar_name`, and further columns.
+
+    Thousands of Columns would take half a minute; Spark expands one struct in no time.
+    """
+    texts = (
+        f"cast({_number_sql(feature, feature.name)} as double) as {scalar_name(j)}"
+        for j, feature in enumerate(features)
+    )
+    columns = (expression.alias(name) for name, expression in others.items())
+    both = frame.select(F.expr(f"struct({', '.join(texts)})").alias("x"), *columns)
+    return both.select("x.*", *others)
+
+
 def _number_sql(feature: Feature, name: str) -> str:
     """A column as something that can be cast to double; of dates the days, of times the seconds."""
     cell = quoted(name)
@@ -212,6 +229,15 @@ def as_numbers(features: Sequence[Feature], cells: Sequence[Column]) -> Column:
             cell = _position(cell, feature.categories or ())
         numbers.append(cell.cast("double"))
     return F.array(*numbers)
+
+
+def used_numbers(
+    features: Sequence[Feature], cells: Sequence[Column], used: Sequence[int]
+) -> Column:
+    """Some of the cells as array<double>; if there are none, an array of one number."""
+    if not used:
+        return F.array(F.lit(0.0))
+    return as_numbers([features[j] for j in used], [cells[j] for j in used])
 
 
 def _position(cell: Column, categories: Sequence[Category]) -> Column:

@@ -24,6 +24,7 @@ from figs_spark.pictures.svg import to_html, to_svg
 from figs_spark.pictures.trees import WIDTH
 from figs_spark.stages.base.deriving import Deriving
 from figs_spark.stages.base.exporting import Exporting, version
+from figs_spark.stages.base.frames import as_frame, with_feature_names
 from figs_spark.stages.base.inputs import (
     OUTPUT_PARAMS,
     check_outputs,
@@ -145,9 +146,29 @@ class FittedModel(Deriving, Persistent, Exporting, Model):
 
     # Defined by the outcome
 
-    @abstractmethod
     def predict(self, values: Any) -> Any:
-        """Predictions without Spark: for a table an array, for one row a number."""
+        """What `transform` gives, without Spark.
+
+        A pandas DataFrame gives one with the predictions, of classes also the probabilities. A row
+        with names (pandas Series, dict, Row) gives a Series of these. An array gives an array of
+        predictions, and its row a number.
+        """
+        frame, single = as_frame(values)
+        if frame is None:
+            return self._predict_unnamed(values)
+        import pandas as pd
+
+        scores, _ = self._scores(frame)
+        predictions = pd.DataFrame(self._predictions(scores), index=frame.index)
+        return predictions.iloc[0] if single else predictions
+
+    @abstractmethod
+    def _predict_unnamed(self, values: Any) -> Any:
+        """The predictions of a table as an array, that of one row as a number."""
+
+    @abstractmethod
+    def _predictions(self, scores: np.ndarray) -> dict[str, Any]:
+        """Predictions by the name of the output column, from raw scores."""
 
     def _predicted(self, scores: Sequence[Column]) -> list[Column]:
         """The predictions, from the scores."""
@@ -221,6 +242,9 @@ class FittedModel(Deriving, Persistent, Exporting, Model):
     def _scores(self, values: Any) -> tuple[np.ndarray, bool]:
         """The raw scores, and whether `values` is a single row."""
         self._check_fitted()
+        frame, single = as_frame(values)
+        if frame is not None:
+            return self._raw_scores(with_feature_names(self, frame)), single
         single = isinstance(values, Vector) or np.ndim(values) == 1
         if single:
             cells = values.toArray() if isinstance(values, Vector) else values

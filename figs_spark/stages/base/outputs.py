@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from figs_spark.dataframes.expressions import COLUMNS
 from figs_spark.stages.base.editing import Editing
+from figs_spark.stages.base.frames import vectors
 from figs_spark.stages.base.pointed import Pointed
 from figs_spark.stages.base.reporting import Reporting
 from figs_spark.stages.operating_point import WithOperatingPoint
@@ -26,10 +27,12 @@ if TYPE_CHECKING:
 class RegressionOutputs(Editing, Pointed, Reporting):
     """The prediction is a number: the score."""
 
-    def predict(self, values: Any) -> Any:
-        """Predictions without Spark: for a table an array, for one row a number."""
+    def _predict_unnamed(self, values: Any) -> Any:
         scores, single = self._scores(values)
         return float(scores[0, 0]) if single else scores[:, 0]
+
+    def _predictions(self, scores: np.ndarray) -> dict[str, Any]:
+        return {self.getOrDefault("predictionCol") or "prediction": scores[:, 0]}
 
     def _outcome(self) -> str:
         return f"the prediction of {self.getOrDefault('labelCol')}"
@@ -104,12 +107,22 @@ class ClassificationOutputs(ThresholdParams, WithOperatingPoint, Editing, Pointe
         table = self._target.probability_table(scores)
         return table[0] if single else table
 
-    def predict(self, values: Any) -> Any:
-        """Predicted classes without Spark: for a table an array, for one row a number."""
-        self._check_params(self._classes)
-        probabilities = self.predictProbability(values)
-        classes = self._target.predicted_class(list(probabilities.T), *self._thresholds)
+    def _predict_unnamed(self, values: Any) -> Any:
+        classes = self._predicted_classes(self.predictProbability(values))
         return classes if np.ndim(classes) else float(classes)
+
+    def _predicted_classes(self, probabilities: np.ndarray) -> Any:
+        self._check_params(self._classes)
+        return self._target.predicted_class(list(probabilities.T), *self._thresholds)
+
+    def _predictions(self, scores: np.ndarray) -> dict[str, Any]:
+        probabilities = self._target.probability_table(scores)
+        return {
+            self.getOrDefault("predictionCol") or "prediction": self._predicted_classes(
+                probabilities
+            ),
+            self.getOrDefault("probabilityCol") or "probability": vectors(probabilities),
+        }
 
     @property
     def _thresholds(self) -> tuple[float, Sequence[float] | None]:

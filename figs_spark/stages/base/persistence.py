@@ -162,13 +162,13 @@ def stage_from(metadata: Any, cls: type[Persistent], path: str) -> Any:
 
 def metadata_of(stage: Persistent, version: str) -> dict[str, Any]:
     parts = stage._parts()
-    given = {p.name: value for p, value in stage._paramMap.items() if p.name not in parts}
+    set_params = {p.name: value for p, value in stage._paramMap.items() if p.name not in parts}
     metadata = {
         "class": _class_name(type(stage)),
         "timestamp": int(time.time() * 1000),
         "sparkVersion": version,
         "uid": stage.uid,
-        "paramMap": given,
+        "paramMap": set_params,
         "defaultParamMap": {param.name: value for param, value in stage._defaultParamMap.items()},
         "parts": {
             name: f"{type(p).__module__}.{type(p).__qualname__}" for name, p in parts.items()

@@ -149,8 +149,8 @@ class Reporting(FittedModel):
             table = getattr(sizes, "table", sizes)
             lines = zip(table["trainingLoss"], table["loss"], table["standardError"])
             paths[names[0]] = tuple(
-                Size(k, float(training), float(held), float(error))
-                for k, (training, held, error) in enumerate(lines)
+                Size(k, float(training), float(held_out), float(error))
+                for k, (training, held_out, error) in enumerate(lines)
             )
         chosen = {name: len(one.splits) for name, one in zip(names, family.sums, strict=True)}
         returning = () if stability is None else tuple(_returning(stability))

@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from figs_spark.dataframes.columns import column
+from figs_spark.dataframes.compat import fewer_partitions
 from figs_spark.stages.base.inputs import Inputs
 
 MAX_CLASSES = 255  # a class is stored in one byte
@@ -51,7 +52,7 @@ def count_rows(
         hashed = F.xxhash64(columns.identity)
         counts |= {"ids_high": F.max(hashed), "ids_low_inverted": F.max(F.bitwise_not(hashed))}
     aggregates = [expression.alias(name) for name, expression in counts.items()]
-    dataset = dataset.withColumn(PARTITION, F.spark_partition_id())
+    dataset = fewer_partitions(dataset).withColumn(PARTITION, F.spark_partition_id())
     if not classification:
         return [_with_defaults(row) for row in dataset.agg(*aggregates).collect()]
     is_class = has_label & (label == F.floor(label)) & (label >= 0) & (label < MAX_CLASSES)

@@ -13,7 +13,10 @@ from pyspark.sql import functions as F
 from figs_spark.dataframes.columns import column, field
 from figs_spark.dataframes.expressions import COLUMNS
 from figs_spark.exports.instrument import Family, Patient
+from figs_spark.pictures.axes import to_axes
+from figs_spark.pictures.overview import draw_overview, used_features
 from figs_spark.pictures.shapes import Drawing, stacked
+from figs_spark.pictures.svg import to_svg
 from figs_spark.pictures.trees import WIDTH, draw_model
 from figs_spark.stages.base.inputs import packed_column, with_scoring_array
 from figs_spark.stages.base.model import FittedModel
@@ -179,8 +182,39 @@ class GroupedModel(Calibrating):
         return stacked(self._subject(), self._drawings(width, small_cell))
 
     def _pictures(self) -> Sequence[Drawing]:
-        """One picture for each group."""
-        return self._drawings(WIDTH)
+        """Which features the groups use, and one picture for each group."""
+        drawings = self._drawings(WIDTH)
+        return [self._overview(), *drawings] if len(drawings) > 1 else drawings
+
+    @property
+    def featuresByGroup(self) -> pd.DataFrame:
+        """The share of each feature in the gain, a row per feature and a column per group.
+
+        Features that no group splits on are left out; the most important ones come first.
+        """
+        import pandas as pd
+
+        self._check_fitted()
+        sums = list(self._sums.values())
+        used = used_features(sums)
+        names = pd.Index([self.featureNames[j] for j in used], name="feature")
+        shares = {g: s.importances()[used] for g, s in self._sums.items()}
+        return pd.DataFrame(shares, index=names)
+
+    def plotOverview(self, ax: Any = None) -> Any:
+        """Draw which features each group uses, side by side; returns the matplotlib axes."""
+        self._check_fitted()
+        return to_axes(self._overview(), ax)
+
+    def toOverviewSVG(self) -> str:
+        """The same as SVG text, for a file or a page."""
+        self._check_fitted()
+        return to_svg(self._overview())
+
+    def _overview(self) -> Drawing:
+        name = self.getOrDefault("groupCol")
+        title = f"{self._subject()}: what is asked, by {name}"
+        return draw_overview(title, {str(group): s for group, s in self._sums.items()})
 
     # Scoring
 
@@ -339,13 +373,13 @@ class PredictsByGroup(FittedModel):
         def _model_for(self, group: Group) -> Any: ...
 
     def predict(self, values: Any, group: Group | None = None) -> Any:
-        """Predictions without Spark: for a table an array, for one row a number.
+        """What `transform` gives, without Spark, as for a FIGS model.
 
-        `group` is the group of all rows. Without it, `values` is a pandas DataFrame with the group
-        of each row in the column `groupCol`.
+        `group` is the group of all rows. Without it, `values` is a pandas DataFrame or a row with
+        names that has the group in the column `groupCol`.
         """
         if group is None:
-            return super().predict(values)  # type: ignore[safe-super]
+            return super().predict(values)
         return self._model_for(group).predict(values)
 
 

@@ -235,7 +235,9 @@ WORK_DIR = Declared(
     text,
     "directory for packed rows if Spark refuses to cache them (serverless); emptied after a fit",
 )
-VERBOSE = Declared("verbose", False, boolean, "show a progress bar")
+VERBOSE = Declared(
+    "verbose", False, boolean, "show a bar: profile, pack, grow, and the splits made so far"
+)
 NUM_ESTIMATORS = Declared("numEstimators", 100, integer(1), "members of the ensemble")
 SUBSAMPLING_RATE = Declared(
     "subsamplingRate", 1.0, number(1e-9, 1), "size of a member's sample, as a share of the rows"

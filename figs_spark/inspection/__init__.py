@@ -1,0 +1,1 @@
+"""Internal: a first look at a table, before any model is fitted."""
