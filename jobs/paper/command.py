@@ -125,6 +125,11 @@ class Run:
         ]
         return pd.DataFrame(rows), done
 
+    def _preset(self) -> str:
+        if self.preset["curves"]["splits"] == QUICK["curves"]["splits"]:
+            return "quick: it shows that all parts run, and tells nothing about the claims"
+        return "full"
+
     def report(self) -> Report:
         sections, facts, used = {}, [], Counter[str]()
         for part in self.parts:
@@ -135,7 +140,7 @@ class Run:
             used.update(json.dumps(kept["versions"]) for kept in done)
             if len(results):
                 sections[part] = PARTS[part].section(results)
-        return Report(sections, [*_facts(used), *facts])
+        return Report(sections, [("preset", self._preset()), *_facts(used), *facts])
 
 
 def versions() -> dict[str, str]:

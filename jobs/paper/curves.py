@@ -82,8 +82,8 @@ def _grid(at: pd.DataFrame, binary: bool) -> Grid:
     for name, data in own.groupby("data", sort=False):
         cells = [str(name)]
         for size in SHOWN:
-            by = data[data["size"] == size].groupby("method")["score"]
-            cells.append(" / ".join(spread(by.get_group(m)) for m in by.groups))
+            rows = data[data["size"] == size].set_index("method")["score"]
+            cells.append(" / ".join(spread(rows[[method]]) for method in (FIGS, CART)))
         lines.append(cells)
     kind = "AUC" if binary else "R2"
     return Grid(f"{kind}, FIGS / CART", ["data", *(f"{k} splits" for k in SHOWN)], lines)
@@ -181,9 +181,10 @@ def _picture(results: pd.DataFrame) -> Picture:
                 style = {"ls": "none"} if method == IMODELS else {}
                 line(one, _thinned(own), "splits", "score", method, **style)
         kind = "AUC" if data["binary"].iloc[0] else "R2"
-        lowest = data.loc[data["method"].isin([FIGS, CART]), "score"].groupby(data["splits"]).mean()
+        trees = data[data["method"].isin([FIGS, CART])]
+        lowest = trees.groupby("splits")["score"].mean().min()
         one.set(title=name, xlabel="splits", ylabel=kind, xlim=(0, 31))
-        one.set_ylim(bottom=max(lowest.min() - 0.05, one.get_ylim()[0]))
+        one.set_ylim(bottom=max(lowest - 0.05, one.get_ylim()[0]))
     legend(figure, axes)
     return Picture("curves", "Score on held-out rows against the number of splits", figure)
 

@@ -89,6 +89,10 @@ def test_figs_is_compared_with_imodels_at_each_size() -> None:
         parity, cart, *_ = curves.claims(results, curves.at_sizes(results))
         assert parity.holds is holds
         assert cart.holds is True
+    grid = curves.section(results).blocks[1]
+    assert grid.rows == [
+        ["heart", *["0.750 ± 0.100 / 0.550 ± 0.050"], *["0.750 ± 0.000 / 0.500 ± 0.000"] * 3]
+    ]
 
 
 def test_a_size_takes_the_largest_model_within_it() -> None:
