@@ -56,7 +56,9 @@ def _chosen(
 
 
 def _rank(study: Study, train: pd.DataFrame, rows: pd.DataFrame, size: int) -> tuple[float, ...]:
-    """Smaller is better: the specificity at each sensitivity, with a minus."""
+    """Smaller is better: the false positive rate at each sensitivity; all equal without a case."""
+    if rows[LABEL].min() == rows[LABEL].max():
+        return (1.0,) * len(study.sensitivities)
     fpr, tpr, _ = roc_curve(rows[LABEL], _scores(study, train, rows, size), drop_intermediate=False)
     return tuple(float(fpr[tpr >= level].min()) for level in study.sensitivities)
 
@@ -67,7 +69,9 @@ def _scores(study: Study, train: pd.DataFrame, rows: pd.DataFrame, leaves: int) 
     names = list(study.features)
     label = train[LABEL].to_numpy()
     positives = int(label.sum())
-    weight = 1 + label * ((len(label) - positives) // max(positives, 1))
+    if positives in (0, len(label)):
+        return np.full(len(rows), label[0])
+    weight = 1 + label * ((len(label) - positives) // positives)
     args = {"max_leaf_nodes": leaves, "random_state": 0}
     model = TaoTreeClassifier(model_args=args, n_iters=ITERATIONS)
     model.fit(train[names].to_numpy(), label, sample_weight=weight)

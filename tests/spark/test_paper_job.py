@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.cdi import protocol
+from jobs.cdi import protocol, tao
 from jobs.paper import command, curves
 from jobs.paper.cells import Cell
 
@@ -35,6 +35,7 @@ def test_all_parts_are_measured_once_and_reported(
     monkeypatch.setattr(protocol, "VARIANTS", few)
     monkeypatch.setattr(protocol, "SIZES", (4,))
     monkeypatch.setattr(protocol, "LOGISTIC", (2.783,))
+    monkeypatch.setattr(tao, "ITERATIONS", 1)
     pytest.importorskip("imodels")
     run = command.Run(command.QUICK, list(command.PARTS), folder, tmp_path)
     without = [cell for cell in run.cells() if not needs_extra(cell)]
