@@ -89,7 +89,7 @@ QUICK: Preset = {
         "bins": 8,
     },
     "rates": {"rows": [100, 400], "repeats": 1, "most_splits": 10, "bins": 16},
-    "cdi": {"rows": 800, "seeds": 1, "boosted": False},
+    "cdi": {"rows": 3000, "seeds": 1, "boosted": False},
     "stability": {"tables": ["heart"], "rows": 800, "repeats": 1, "splits": 3},
     "backfitting": {"tables": ["heart"], "splits": 1, "rows": 200, "sizes": [2, 5]},
     "sums": {"tables": ["heart"], "splits": 1, "rows": 200, "sizes": [2, 3]},
