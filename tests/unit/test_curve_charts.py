@@ -127,7 +127,7 @@ def test_the_tables_of_an_evaluation(curves: pd.DataFrame, bins: pd.DataFrame) -
 
     summary = pd.DataFrame(
         {"by": "ward", "group": ["a", None], "auc": 0.7, "aucLow": 0.6, "aucHigh": 0.8}
-    ).assign(sensitivity=0.9, specificity=0.4)
+    ).assign(threshold=0.2, sensitivity=0.9, specificity=0.4)
     figure = draw_roc({"roc": table(curves), "summary": summary})
     assert [ax.get_title() for ax in panels(figure)[1:3]] == [
         "ward = a\nAUC 0.70 (0.60 to 0.80)",
