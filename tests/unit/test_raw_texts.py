@@ -62,3 +62,9 @@ def test_texts_become_places() -> None:
     assert matrix[:4, 2].tolist() == [0.0, 0.0, -1.0, -1.0]
     assert matrix[:4, 3].tolist() == [0.0, -1.0, -1.0, -1.0]
     assert np.isnan(matrix[4, 1:4]).all()
+
+
+def test_a_column_without_values_has_no_categories() -> None:
+    values = Values.of(pa.chunked_array([pa.nulls(3)]))
+    assert values.counted(1, 9).categories == ()
+    assert np.isnan(values.positions(())).all()

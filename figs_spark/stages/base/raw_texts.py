@@ -30,7 +30,7 @@ class Values:
 
     @classmethod
     def of(cls, column: pa.ChunkedArray) -> Values:
-        whole = column.combine_chunks()
+        whole = column.cast(pa.string()).combine_chunks()  # all missing may have no type
         if isinstance(whole, pa.ChunkedArray):  # older pyarrow
             whole = pa.concat_arrays(whole.chunks)
         encoded = whole.dictionary_encode()
