@@ -48,6 +48,8 @@ from figs_spark.stages.raw_columns import ExportablePipeline as ExportablePipeli
 from figs_spark.stages.raw_columns import exportable as exportable
 from figs_spark.stages.stability import Stability as Stability
 from figs_spark.stages.stability import stability as stability
+from figs_spark.treesum.disentanglement import Disentanglement as Disentanglement
+from figs_spark.treesum.disentanglement import disentanglement as disentanglement
 from figs_spark.treesum.editing import Edit as Edit
 from figs_spark.treesum.explanation import Explanation as Explanation
 from figs_spark.treesum.explanation import Met as Met
@@ -65,6 +67,7 @@ __all__ = [
     "BaggedFIGSClassifier",
     "BaggedFIGSRegressionModel",
     "BaggedFIGSRegressor",
+    "Disentanglement",
     "DrawnExplanation",
     "Edit",
     "Explanation",
@@ -98,6 +101,7 @@ __all__ = [
     "brier_score",
     "calibration",
     "compare_variants",
+    "disentanglement",
     "exportable",
     "inspect",
     "load_report",

@@ -1,4 +1,4 @@
-"""Sums of the same size, grown in different ways: what `compare.py --sums` measures.
+"""Sums of the same size, grown in different ways: the protocol of `paper.py --only sums`.
 
 Every way grows one model on 80% of the rows, and each of its sizes is measured on the rest. The
 differences to FIGS are paired: same rows, same size. First their mean over sizes and divisions is
@@ -7,10 +7,8 @@ taken for each data set, then the mean over the data sets, with its standard err
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,38 +32,22 @@ CLASSES_ONLY = ("A, logistic refit", "B: logistic loss")
 METRICS = {"R2": False, "AUC": True, "log-loss": True, f"specificity at {SENSITIVITY:.0%}": True}
 COLUMNS = ["data", "split", "way", "size", *METRICS]
 
-log = logging.getLogger("compare")
 Table = tuple[np.ndarray, np.ndarray]
 
 
-def data_sets(folder: Path, only: list[str] | None) -> Iterator[tuple[str, Table]]:
-    """Features and outcome of each Parquet file, and of two data sets of scikit-learn."""
-    for path in sorted(folder.glob("*.parquet")):
-        if not only or path.stem in only:
-            frame = pd.read_parquet(path)
-            yield path.stem, (frame.iloc[:, :-1].to_numpy(float), frame.iloc[:, -1].to_numpy(float))
-    if find_spec("sklearn") is not None and not only:
-        from sklearn.datasets import load_breast_cancer, load_diabetes
-
-        for load in (load_breast_cancer, load_diabetes):
-            yield load.__name__, load(return_X_y=True)
-
-
-def compare_sums(
-    spark: SparkSession, folder: Path, only: list[str] | None, splits: int, rows: int | None
-) -> pd.DataFrame:
-    """One row per data set, division, way and size: the metrics on held-out rows."""
-    records: list[list[Any]] = []
-    for name, (values, outcome) in data_sets(folder, only):
-        for seed in range(splits):
-            order = np.random.default_rng(seed).permutation(len(outcome))[:rows]
-            cut = int(0.8 * len(order))
-            parts = [(values[some], outcome[some]) for some in (order[:cut], order[cut:])]
-            for way, size, scores in _scores(spark, *parts):
-                metrics = measured(parts[1][1], scores, _is_binary(outcome))
-                records.append([name, seed, way, size, *metrics])
-            log.info("%s, division %d of %d", name, seed + 1, splits)
-    return pd.DataFrame(records, columns=COLUMNS)
+def division(
+    spark: SparkSession, name: str, table: Table, seed: int, rows: int | None, sizes: Sequence[int]
+) -> list[dict[str, Any]]:
+    """Of one random division one row per way and size: the metrics on held-out rows."""
+    values, outcome = table
+    order = np.random.default_rng(seed).permutation(len(outcome))[:rows]
+    cut = int(0.8 * len(order))
+    parts = [(values[some], outcome[some]) for some in (order[:cut], order[cut:])]
+    binary = _is_binary(outcome)
+    return [
+        dict(zip(COLUMNS, [name, seed, way, size, *measured(parts[1][1], scores, binary)]))
+        for way, size, scores in _scores(spark, parts[0], parts[1], sizes)
+    ]
 
 
 def _is_binary(outcome: np.ndarray) -> bool:
@@ -73,7 +55,7 @@ def _is_binary(outcome: np.ndarray) -> bool:
 
 
 def _scores(
-    spark: SparkSession, train: Table, test: Table
+    spark: SparkSession, train: Table, test: Table, sizes: Sequence[int]
 ) -> Iterator[tuple[str, int, np.ndarray]]:
     """Way, size and predictions for the test rows: numbers, or risks."""
     binary = _is_binary(train[1])
@@ -83,13 +65,13 @@ def _scores(
     for way, params in WAYS.items():
         if not binary and way in CLASSES_ONLY:
             continue
-        estimator = kind(featuresCols=names, maxSplits=max(SIZES), mode="driver", **params)
+        estimator = kind(featuresCols=names, maxSplits=max(sizes), mode="driver", **params)
         model: Any = estimator.fit(frame)
-        for size in SIZES:
+        for size in sizes:
             smaller = model.truncate(size)
             predict = smaller.predictProbability if binary else smaller.predict
             yield way, size, np.asarray(predict(test[0])).reshape(len(test[0]), -1)[:, -1]
-    if find_spec("imodels") is not None:
+    if 12 in sizes and find_spec("imodels") is not None:
         yield IMODELS, 12, _imodels(train, test[0], binary)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from pyspark.ml.classification import GBTClassifier, LogisticRegression
 from pyspark.sql import DataFrame, SparkSession
 from sklearn.model_selection import train_test_split
 
-from figs_spark import GFIGSClassifier, roc_curve, select_gfigs
+from figs_spark import GFIGSClassifier, SelectedGFIGS, roc_curve, select_gfigs
 from figs_spark.stages.gfigs.variants import VARIANTS
 from jobs.cdi.studies import GROUP, LABEL, Study
 
@@ -26,11 +26,22 @@ log = logging.getLogger("cdi_experiment")
 
 def run_seed(spark: SparkSession, study: Study, seed: int, boosted: bool) -> list[dict[str, Any]]:
     """The metrics of every variant, overall and by group."""
+    return [row for _, rows in run_variants(spark, study, seed, boosted) for row in rows]
+
+
+def parts(study: Study, seed: int) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """60% of the rows to train, 20% to choose, 20% to test."""
     rest, test = train_test_split(study.rows, test_size=0.2, random_state=seed)
-    train, validation = train_test_split(rest, test_size=0.25, random_state=seed)
+    return (*train_test_split(rest, test_size=0.25, random_state=seed), test)
+
+
+def run_variants(
+    spark: SparkSession, study: Study, seed: int, boosted: bool
+) -> Iterator[tuple[SelectedGFIGS, list[dict[str, Any]]]]:
+    """For every variant what was chosen, and its metrics."""
+    train, validation, test = parts(study, seed)
     frames = [spark.createDataFrame(part).coalesce(2).cache() for part in (train, validation, test)]
     try:
-        records = []
         fitted: Any = ()  # the membership models, which G-CART and G-FIGS share
         for variant, (weighting, single) in VARIANTS.items():
             estimator = _estimator(study, train, weighting, single)
@@ -39,7 +50,7 @@ def run_seed(spark: SparkSession, study: Study, seed: int, boosted: bool) -> lis
                 frames[0],
                 frames[1],
                 sizes=[size - single for size in SIZES],
-                membershipEstimators=memberships(len(rest), boosted),
+                membershipEstimators=memberships(len(train) + len(validation), boosted),
                 sensitivities=study.sensitivities,
                 membershipOnBoth=True,
                 memberships=fitted if weighting == "membership" else (),
@@ -48,8 +59,8 @@ def run_seed(spark: SparkSession, study: Study, seed: int, boosted: bool) -> lis
             measured = evaluate(chosen.model.transform(frames[2]))
             log.info("%s, seed %d, %s: AUC %.3f", study.name, seed, variant, measured[0]["AUC"])
             common = {"study": study.name, "seed": seed, "model": variant}
-            records += [common | {"splits": _splits(chosen.model)} | row for row in measured]
-        return records
+            sizes = {"splits": _splits(chosen.model)}
+            yield chosen, [common | sizes | row for row in measured]
     finally:
         for frame in frames:
             frame.unpersist()

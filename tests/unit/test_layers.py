@@ -67,6 +67,7 @@ WITHOUT_SPARK = [
             "code_systems",
             "contents",
             "counts",
+            "disentanglement",
             "editing",
             "fingerprint",
             "intervals",

@@ -16,6 +16,7 @@ import yaml
 
 import figs_spark
 from figs_spark.app.options import read_settings
+from jobs.paper import command as paper
 from tests.support.pages import (
     PAGES,
     ROOT,
@@ -33,6 +34,7 @@ PATH = re.compile(
     r"|[\w.-]+\.(?:md|cff|yml|yaml|py|svg))`"
 )
 MADE = {"model.txt", "model.svg", "report.md", "train.yaml", "overview.svg"}  # by the jobs
+NOT_RUN = {f"docs/{name}.md" for name in ("clusters", "databricks", "jobs", "paper")}
 JOBS = {"jobs/train.py": "train", "jobs/score.py": "score", "jobs/evaluate.py": "evaluate"}
 
 
@@ -136,6 +138,8 @@ def test_commands_are_right(page: Path) -> None:
     for words in [*commands(page), *commands(page, tested=False)]:
         if words[0] == "make":
             assert words[1] in targets
+        elif words[:2] == ["spark-submit", "jobs/paper.py"]:
+            paper.parser().parse_args(words[2:])
         elif (job := submitted(words)) is not None:
             name, options = job
             module = import_module(f"figs_spark.app.{name.replace('-', '_')}")
@@ -165,7 +169,7 @@ def test_what_is_not_tested_says_so_and_is_python(page: Path) -> None:
                     "<!-- not tested here -->", ""
                 )
                 assert "not tested here" in section.lower()
-                assert name_of(page) in {"docs/clusters.md", "docs/databricks.md", "docs/jobs.md"}
+                assert name_of(page) in NOT_RUN
                 if language == "python":
                     ast.parse(block.body)
 

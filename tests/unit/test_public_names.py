@@ -41,7 +41,8 @@ UNNAMED = {"StageReader", "StageWriter", "Reading", "MembershipColumn"}
 JOBS_MAY_IMPORT = {
     "jobs/bench": {"figs_spark.engine", "figs_spark.stages.base.checks"},
     "jobs/cdi": {"figs_spark.stages.gfigs.variants"},
-    "jobs": {"figs_spark.app.cli", "figs_spark.app.errors", "figs_spark.app.spreadsheets"},
+    "jobs/paper": set(),
+    "jobs": {"figs_spark.app.cli", "figs_spark.app.errors"},
 }
 
 # The imports in the README of version 0.1.0.

@@ -1,0 +1,96 @@
+"""How much each part measures: the whole experiment, or a quick one that only shows it runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Preset = dict[str, dict[str, Any]]  # settings by part
+
+
+def geometric(first: int, last: int, count: int) -> list[int]:
+    return [int(n) for n in np.ceil(np.geomspace(first, last, count))]
+
+
+SIZES = list(range(1, 31))
+FULL: Preset = {
+    "curves": {
+        "tables": None,
+        "splits": 6,
+        "rows": 2000,
+        "sizes": SIZES,
+        "imodels_sizes": [1, 2, 3, 5, 7, 10, 15, 20, 25, 30],
+    },
+    "ensembles": {
+        "tables": None,
+        "splits": 5,
+        "rows": 2000,
+        "members": 100,
+        "member_splits": 20,
+        "bins": 64,
+        "splines": 20,
+    },
+    "simulations": {
+        "rows": geometric(100, 2500, 6),
+        "repeats": 10,
+        "most_splits": 80,
+        "members": 100,
+        "member_splits": 20,
+        "bins": 32,
+        "splines": 20,
+    },
+    "redundancy": {"tables": None, "splits": 6, "rows": 2000, "sizes": [1, *range(5, 31, 5)]},
+    "disentanglement": {
+        "rows": geometric(100, 10_000, 5),
+        "correlations": [0.2, 0.4, 0.6, 0.8],
+        "repeats": 10,
+        "splits": 20,
+        "bins": 32,
+    },
+    "rates": {"rows": geometric(100, 12_800, 8), "repeats": 10, "most_splits": 150, "bins": 128},
+    "cdi": {"rows": 6000, "seeds": 10, "boosted": False},
+    "stability": {"tables": None, "rows": 2000, "repeats": 10, "splits": 12},
+    "backfitting": {"tables": None, "splits": 6, "rows": 2000, "sizes": [2, 5, 10, 15, 20, 30]},
+    "sums": {"tables": None, "splits": 6, "rows": 2000, "sizes": [3, 5, 8, 12, 16, 20]},
+}
+QUICK: Preset = {
+    "curves": {
+        "tables": ["heart", "diabetes_regression"],
+        "splits": 1,
+        "rows": 200,
+        "sizes": [1, 3, 5],
+        "imodels_sizes": [1, 3, 5],
+    },
+    "ensembles": {
+        "tables": ["heart", "diabetes_regression"],
+        "splits": 1,
+        "rows": 200,
+        "members": 3,
+        "member_splits": 3,
+        "bins": 16,
+        "splines": 5,
+    },
+    "simulations": {
+        "rows": [100],
+        "repeats": 1,
+        "most_splits": 4,
+        "members": 2,
+        "member_splits": 3,
+        "bins": 8,
+        "splines": 4,
+    },
+    "redundancy": {"tables": ["heart"], "splits": 1, "rows": 200, "sizes": [5, 10, 20]},
+    "disentanglement": {
+        "rows": [100, 400],
+        "correlations": [0.8],
+        "repeats": 1,
+        "splits": 4,
+        "bins": 8,
+    },
+    "rates": {"rows": [100, 400], "repeats": 1, "most_splits": 10, "bins": 16},
+    "cdi": {"rows": 3000, "seeds": 1, "boosted": False},
+    "stability": {"tables": ["heart"], "rows": 800, "repeats": 1, "splits": 3},
+    "backfitting": {"tables": ["heart"], "splits": 1, "rows": 200, "sizes": [2, 5]},
+    "sums": {"tables": ["heart"], "splits": 1, "rows": 200, "sizes": [2, 3]},
+}

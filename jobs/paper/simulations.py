@@ -1,0 +1,146 @@
+"""Simulations A to D of the supplement: noiseless test error against the number of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pyspark.sql import SparkSession
+from sklearn.tree import DecisionTreeRegressor
+
+from jobs.paper import estimators
+from jobs.paper.cells import Cell, Record
+from jobs.paper.drawing import legend, line, panels
+from jobs.paper.functions import FUNCTIONS, NOISE, drawn, noiseless
+from jobs.paper.sections import Claim, Grid, Picture, Section, pivoted
+from jobs.paper.tables import Numbers, Sample
+
+FIGS, BAGGED, CART, GAM = "FIGS", "Bagging-FIGS", "CART", "GAM"
+FOREST, XGBOOST = "Random forest", "XGBoost"
+METHODS = (FIGS, BAGGED, CART, FOREST, XGBOOST, GAM)
+TEST_ROWS = 500
+THRESHOLD = 5 * NOISE**2  # a split must lower the sum of squares by more, as in the publication
+
+
+def cells(settings: dict[str, Any], _: Path) -> Iterator[Cell]:
+    own = {
+        name: settings[name]
+        for name in ("most_splits", "members", "member_splits", "bins", "splines")
+    }
+    for repeat in range(settings["repeats"]):
+        for rows in settings["rows"]:
+            for name in FUNCTIONS:
+                for method in METHODS:
+                    kept = {"function": name, "rows": rows, "repeat": repeat, "method": method}
+                    yield Cell("simulations", kept | own, repeat=repeat)
+
+
+def measure(spark: SparkSession, settings: dict[str, Any], _: Path) -> list[Record]:
+    train = drawn(settings["function"], settings["rows"], settings["repeat"])
+    test = noiseless(settings["function"], TEST_ROWS, settings["repeat"])
+    predictions = _predictions(spark, settings, train, test.features)
+    return [{"error": float(np.mean((predictions - test.outcome) ** 2))}]
+
+
+def _predictions(
+    spark: SparkSession, settings: dict[str, Any], train: Sample, values: Numbers
+) -> Numbers:
+    method = settings["method"]
+    if method == FIGS:
+        model = estimators.grow(
+            spark,
+            train,
+            maxSplits=settings["most_splits"],
+            maxBins=settings["bins"],
+            minImpurityDecrease=THRESHOLD / len(train.outcome),
+        )
+        return estimators.scores_of(model, values, False)
+    if method == BAGGED:
+        model = estimators.bag(
+            spark,
+            train,
+            numEstimators=settings["members"],
+            maxSplits=settings["member_splits"],
+            maxBins=settings["bins"],
+            seed=0,
+        )
+        return estimators.scores_of(model, values, False)
+    if method == CART:
+        tree = DecisionTreeRegressor(min_samples_leaf=5, random_state=0)
+        return np.asarray(tree.fit(train.features, train.outcome).predict(values), float)
+    if method == GAM:
+        return estimators.gam(train, values, settings["splines"])
+    fit = {FOREST: estimators.forest, XGBOOST: estimators.xgboost}[method]
+    return fit(train, values)
+
+
+def section(results: pd.DataFrame) -> Section:
+    first = results.iloc[0]
+    text = (
+        f"50 features, uniform on [0, 1], noise with standard deviation {NOISE}; the mean squared "
+        f"error on {TEST_ROWS} test rows without noise; {results['repeat'].nunique()} repeats. "
+        f"FIGS stops when a split lowers the sum of squares by no more than {THRESHOLD:g}, as "
+        f"published, or at {first['most_splits']} splits; Bagging-FIGS has {first['members']} "
+        f"members of at most {first['member_splits']} splits; both have {first['bins']} bins. CART "
+        "has at least 5 rows in a leaf; the others are as in Ensembles."
+    )
+    most = results[results["rows"] == results["rows"].max()]
+    header, rows = pivoted(most, "function", "method", "error", 4)
+    grid = Grid(f"Test error with {results['rows'].max():,} rows", header, rows)
+    return Section("Simulations", text, [_picture(results), grid], claims(results))
+
+
+def claims(results: pd.DataFrame) -> list[Claim]:
+    """At the largest number of rows, the mean error over repeats."""
+    most = results[results["rows"] == results["rows"].max()]
+    error = most.pivot_table("error", "function", "method")
+    if set(METHODS) - set(error.columns):
+        return []
+
+    def below(function: str, first: str, second: str, factor: float = 1.0) -> tuple[str, bool]:
+        one, other = error.loc[function, first], error.loc[function, second]
+        return f"{function}: {first} {one:.4f}, {second} {other:.4f}", bool(one <= factor * other)
+
+    def claim(text: str, *pairs: tuple[str, bool]) -> Claim:
+        return Claim(text, "; ".join(said for said, _ in pairs), all(true for _, true in pairs))
+
+    made = [
+        claim(
+            "On additive functions (A, C, D) FIGS has a smaller error than CART.",
+            *(below(name, FIGS, CART) for name in "ACD"),
+        ),
+        claim("On one interaction (B) FIGS is about as good as CART.", below("B", FIGS, CART, 1.1)),
+        claim("On a linear function (A) the GAM is best.", *(below("A", GAM, m) for m in METHODS)),
+        claim("Interactions (B, D) defeat the GAM: FIGS has a smaller error.",
+              below("B", FIGS, GAM), below("D", FIGS, GAM)),
+        claim("On sums of interactions (C, D) FIGS has a smaller error than a random forest.",
+              below("C", FIGS, FOREST), below("D", FIGS, FOREST)),
+    ]  # fmt: skip
+    return [*made, _never_worst(error)]
+
+
+def _never_worst(error: pd.DataFrame) -> Claim:
+    ranks = error[list(METHODS)].rank(axis=1).astype(int)
+    shown = ", ".join(f"{name}: {ranks.loc[name, FIGS]}" for name in ranks.index)
+    also = ", ".join(f"{name}: {ranks.loc[name, BAGGED]}" for name in ranks.index)
+    return Claim(
+        "FIGS and Bagging-FIGS predict well on all four functions: among the best three of six.",
+        f"rank of FIGS {shown}; rank of Bagging-FIGS {also}",
+        bool((ranks[[FIGS, BAGGED]] <= 3).all(axis=None)),
+    )
+
+
+def _picture(results: pd.DataFrame) -> Picture:
+    figure, axes = panels(len(FUNCTIONS), across=4)
+    for one, (name, (title, _)) in zip(axes, FUNCTIONS.items()):
+        for method in METHODS:
+            own = results[(results["function"] == name) & (results["method"] == method)]
+            line(one, own, "rows", "error", method)
+        one.set(title=f"{name}: {title}", xlabel="rows", xscale="log", yscale="log")
+        one.title.set_fontsize(8)
+    axes[0].set_ylabel("noiseless test error")
+    legend(figure, axes)
+    return Picture("simulations", "Noiseless test error against the number of rows", figure)
