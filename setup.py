@@ -55,6 +55,7 @@ setup(
     package_data={
         "figs_spark": ["py.typed", "__init__.pyi"],
         "figs_spark.exports.page": ["*.css", "*.js"],
+        "figs_spark.treesum": ["code_tables/*.txt"],
         "figs_spark.inspection": ["*.css"],
     },
     entry_points={

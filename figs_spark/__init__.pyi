@@ -183,6 +183,17 @@ class _HasClassWeight:
     def getClassWeight(self) -> str | dict[int, float]:
         """The value of `classWeight`, or its default."""
 
+class _HasCodeSystems:
+    codeSystems: Param[dict[str, Any] | None]
+
+    def setCodeSystems(self, value: Mapping[str, str] | None) -> Self:
+        """Set `codeSystems`: {column: system}: text that holds codes with levels, which are
+        split as well: 'icd9' and 'icd10' (chapters, blocks, categories), 'atc', 'dotted',
+        'prefix:1,3' (first characters)."""
+
+    def getCodeSystems(self) -> dict[str, Any] | None:
+        """The value of `codeSystems`, or its default."""
+
 class _HasContributionsCol:
     contributionsCol: Param[str]
 
@@ -279,6 +290,16 @@ class _HasInteractionGroups:
 
     def getInteractionGroups(self) -> list[list[str]] | None:
         """The value of `interactionGroups`, or its default."""
+
+class _HasIntervalSamples:
+    intervalSamples: Param[int]
+
+    def setIntervalSamples(self, value: int) -> Self:
+        """Set `intervalSamples`: bootstrap samples of the rows, by which leaf values and
+        predictions get intervals, for the splits of the model; 200 are enough, 0: no intervals."""
+
+    def getIntervalSamples(self) -> int:
+        """The value of `intervalSamples`, or its default."""
 
 class _HasLabelCol:
     labelCol: Param[str]
@@ -551,6 +572,17 @@ class _HasOrderedCols:
     def getOrderedCols(self) -> dict[str, list[str]] | None:
         """The value of `orderedCols`, or its default."""
 
+class _HasPolish:
+    polish: Param[bool]
+
+    def setPolish(self, value: bool) -> Self:
+        """Set `polish`: with regParam: when all splits are made, up to four weak ones are taken
+        back, one after the other, and the best is made in their place if that lowers the
+        penalised error."""
+
+    def getPolish(self) -> bool:
+        """The value of `polish`, or its default."""
+
 class _HasPredictionCol:
     predictionCol: Param[str]
 
@@ -609,6 +641,17 @@ class _HasRequired:
 
     def getRequired(self) -> list[str] | None:
         """The value of `required`, or its default."""
+
+class _HasRiskIntervalCol:
+    riskIntervalCol: Param[str]
+
+    def setRiskIntervalCol(self, value: str) -> Self:
+        """Set `riskIntervalCol`: output: array with the lower and upper end of a 95% interval of
+        the prediction or, of two classes, of the probability of class 1; it needs
+        intervalSamples; '' for none."""
+
+    def getRiskIntervalCol(self) -> str:
+        """The value of `riskIntervalCol`, or its default."""
 
 class _HasScoreCol:
     scoreCol: Param[str]
@@ -703,7 +746,8 @@ class _HasWeighting:
     def setWeighting(self, value: str) -> Self:
         """Set `weighting`: the weight of a row in the model of a group: 'membership', the
         probability that it belongs to the group (G-FIGS); 'separate', 1 in its own group and 0
-        in others; 'pooled', 1: one model for all."""
+        in others; 'pooled', 1: one model for all; 'shrink', as 'pooled', but each group has its
+        own values, drawn to those of all rows."""
 
     def getWeighting(self) -> str:
         """The value of `weighting`, or its default."""
@@ -719,20 +763,21 @@ class _HasWorkDir:
         """The value of `workDir`, or its default."""
 
 class _BaggedFIGSClassificationParams(
-    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasDerivedCols,
-    _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLoss, _HasClassWeight, _HasProbabilityCol,
-    _HasRawPredictionCol, _HasThreshold, _HasThresholds, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth,
-    _HasMaxBins, _HasMinCategoryCount, _HasCategorySmoothing, _HasMinInstancesPerNode,
-    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone,
-    _HasForbidden, _HasRequired, _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty,
-    _HasMaxFeatures, _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir,
-    _HasVerbose, _HasNumEstimators, _HasSubsamplingRate, _HasBootstrap, _HasIdCol
+    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasCodeSystems,
+    _HasDerivedCols, _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLoss, _HasClassWeight,
+    _HasProbabilityCol, _HasRawPredictionCol, _HasThreshold, _HasThresholds, _HasMaxSplits,
+    _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount, _HasCategorySmoothing,
+    _HasMinInstancesPerNode, _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam,
+    _HasRefit, _HasMonotone, _HasForbidden, _HasRequired, _HasInteractionGroups, _HasFeatureCosts,
+    _HasNewFeaturePenalty, _HasMaxFeatures, _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed,
+    _HasMode, _HasWorkDir, _HasVerbose, _HasNumEstimators, _HasSubsamplingRate, _HasBootstrap,
+    _HasIdCol
 ): ...
 
 class _BaggedFIGSRegressionParams(
-    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasDerivedCols,
-    _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth,
-    _HasMaxBins, _HasMinCategoryCount, _HasCategorySmoothing, _HasMinInstancesPerNode,
+    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasCodeSystems,
+    _HasDerivedCols, _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasMaxSplits, _HasMaxTrees,
+    _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount, _HasCategorySmoothing, _HasMinInstancesPerNode,
     _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone,
     _HasForbidden, _HasRequired, _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty,
     _HasMaxFeatures, _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir,
@@ -740,53 +785,55 @@ class _BaggedFIGSRegressionParams(
 ): ...
 
 class _FIGSClassificationParams(
-    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasDerivedCols,
-    _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasLoss,
-    _HasClassWeight, _HasProbabilityCol, _HasRawPredictionCol, _HasThreshold, _HasThresholds,
-    _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
-    _HasCategorySmoothing, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone, _HasForbidden, _HasRequired,
-    _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty, _HasMaxFeatures,
-    _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasValidationIndicatorCol, _HasSeed, _HasMode,
-    _HasWorkDir, _HasVerbose
+    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasCodeSystems,
+    _HasDerivedCols, _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLeafCol,
+    _HasContributionsCol, _HasLoss, _HasClassWeight, _HasProbabilityCol, _HasRawPredictionCol,
+    _HasThreshold, _HasThresholds, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins,
+    _HasMinCategoryCount, _HasCategorySmoothing, _HasMinInstancesPerNode,
+    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam, _HasPolish, _HasRefit,
+    _HasMonotone, _HasForbidden, _HasRequired, _HasInteractionGroups, _HasFeatureCosts,
+    _HasNewFeaturePenalty, _HasMaxFeatures, _HasAllowedCuts, _HasFeatureSubsetStrategy,
+    _HasValidationIndicatorCol, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose, _HasRiskIntervalCol,
+    _HasIntervalSamples
 ): ...
 
 class _FIGSRegressionParams(
-    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasDerivedCols,
-    _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLeafCol, _HasContributionsCol,
-    _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
-    _HasCategorySmoothing, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone, _HasForbidden, _HasRequired,
-    _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty, _HasMaxFeatures,
-    _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasValidationIndicatorCol, _HasSeed, _HasMode,
-    _HasWorkDir, _HasVerbose
+    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasCodeSystems,
+    _HasDerivedCols, _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLeafCol,
+    _HasContributionsCol, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins,
+    _HasMinCategoryCount, _HasCategorySmoothing, _HasMinInstancesPerNode,
+    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam, _HasPolish, _HasRefit,
+    _HasMonotone, _HasForbidden, _HasRequired, _HasInteractionGroups, _HasFeatureCosts,
+    _HasNewFeaturePenalty, _HasMaxFeatures, _HasAllowedCuts, _HasFeatureSubsetStrategy,
+    _HasValidationIndicatorCol, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose, _HasRiskIntervalCol,
+    _HasIntervalSamples
 ): ...
 
 class _GFIGSClassificationParams(
-    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasDerivedCols,
-    _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLeafCol, _HasContributionsCol, _HasLoss,
-    _HasClassWeight, _HasProbabilityCol, _HasRawPredictionCol, _HasThreshold, _HasThresholds,
-    _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
-    _HasCategorySmoothing, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone, _HasForbidden, _HasRequired,
-    _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty, _HasMaxFeatures,
-    _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose,
-    _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup, _HasUnseenGroup, _HasMembershipFeaturesCols,
-    _HasMembershipExcludeCols, _HasMembershipFolds, _HasMembershipFoldCol,
-    _HasMembershipProbabilityCol
+    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasCodeSystems,
+    _HasDerivedCols, _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLeafCol,
+    _HasContributionsCol, _HasLoss, _HasClassWeight, _HasProbabilityCol, _HasRawPredictionCol,
+    _HasThreshold, _HasThresholds, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins,
+    _HasMinCategoryCount, _HasCategorySmoothing, _HasMinInstancesPerNode,
+    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam, _HasPolish, _HasRefit,
+    _HasMonotone, _HasForbidden, _HasRequired, _HasInteractionGroups, _HasFeatureCosts,
+    _HasNewFeaturePenalty, _HasMaxFeatures, _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed,
+    _HasMode, _HasWorkDir, _HasVerbose, _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup,
+    _HasUnseenGroup, _HasMembershipFeaturesCols, _HasMembershipExcludeCols, _HasMembershipFolds,
+    _HasMembershipFoldCol, _HasMembershipProbabilityCol
 ): ...
 
 class _GFIGSRegressionParams(
-    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasDerivedCols,
-    _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLeafCol, _HasContributionsCol,
-    _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins, _HasMinCategoryCount,
-    _HasCategorySmoothing, _HasMinInstancesPerNode, _HasMinWeightFractionPerNode,
-    _HasMinImpurityDecrease, _HasRegParam, _HasRefit, _HasMonotone, _HasForbidden, _HasRequired,
-    _HasInteractionGroups, _HasFeatureCosts, _HasNewFeaturePenalty, _HasMaxFeatures,
-    _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed, _HasMode, _HasWorkDir, _HasVerbose,
-    _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup, _HasUnseenGroup, _HasMembershipFeaturesCols,
-    _HasMembershipExcludeCols, _HasMembershipFolds, _HasMembershipFoldCol,
-    _HasMembershipProbabilityCol
+    _HasFeaturesCol, _HasFeaturesCols, _HasCategoricalCols, _HasOrderedCols, _HasCodeSystems,
+    _HasDerivedCols, _HasLabelCol, _HasWeightCol, _HasPredictionCol, _HasLeafCol,
+    _HasContributionsCol, _HasMaxSplits, _HasMaxTrees, _HasMaxDepth, _HasMaxBins,
+    _HasMinCategoryCount, _HasCategorySmoothing, _HasMinInstancesPerNode,
+    _HasMinWeightFractionPerNode, _HasMinImpurityDecrease, _HasRegParam, _HasPolish, _HasRefit,
+    _HasMonotone, _HasForbidden, _HasRequired, _HasInteractionGroups, _HasFeatureCosts,
+    _HasNewFeaturePenalty, _HasMaxFeatures, _HasAllowedCuts, _HasFeatureSubsetStrategy, _HasSeed,
+    _HasMode, _HasWorkDir, _HasVerbose, _HasGroupCol, _HasWeighting, _HasMaxSplitsByGroup,
+    _HasUnseenGroup, _HasMembershipFeaturesCols, _HasMembershipExcludeCols, _HasMembershipFolds,
+    _HasMembershipFoldCol, _HasMembershipProbabilityCol
 ): ...
 
 class _SensitivitySpecificityEvaluatorParams(
@@ -808,16 +855,17 @@ class BaggedFIGSClassifier(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
         categoricalCols: Sequence[str] | None = None,
         orderedCols: Mapping[str, Sequence[str]] | None = None,
-        derivedCols: Mapping[str, str] | None = None, labelCol: str = "label",
-        weightCol: str | None = None, predictionCol: str = "prediction", loss: str = "squared",
-        classWeight: str | Mapping[int, float] = "none", probabilityCol: str = "probability",
-        rawPredictionCol: str = "rawPrediction", threshold: float = 0.5,
-        thresholds: Sequence[float] | None = None, maxSplits: int | None = 10,
-        maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
-        minCategoryCount: int = 10, categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
-        minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
-        regParam: float | str = 0.0, refit: str = "none", monotone: Mapping[str, int] | None = None,
-        forbidden: Sequence[str] | None = None, required: Sequence[str] | None = None,
+        codeSystems: Mapping[str, str] | None = None, derivedCols: Mapping[str, str] | None = None,
+        labelCol: str = "label", weightCol: str | None = None, predictionCol: str = "prediction",
+        loss: str = "squared", classWeight: str | Mapping[int, float] = "none",
+        probabilityCol: str = "probability", rawPredictionCol: str = "rawPrediction",
+        threshold: float = 0.5, thresholds: Sequence[float] | None = None,
+        maxSplits: int | None = 25, maxTrees: int | None = None, maxDepth: int | None = None,
+        maxBins: int = 255, minCategoryCount: int = 10, categorySmoothing: float = 20.0,
+        minInstancesPerNode: int = 1, minWeightFractionPerNode: float = 0.0,
+        minImpurityDecrease: float = 0.0, regParam: float | str = 3.0, refit: str = "none",
+        monotone: Mapping[str, int] | None = None, forbidden: Sequence[str] | None = None,
+        required: Sequence[str] | None = None,
         interactionGroups: Sequence[Sequence[str]] | None = None,
         featureCosts: Mapping[str, float] | None = None, newFeaturePenalty: float = 0.0,
         maxFeatures: int | None = None,
@@ -847,13 +895,14 @@ class BaggedFIGSRegressor(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
         categoricalCols: Sequence[str] | None = None,
         orderedCols: Mapping[str, Sequence[str]] | None = None,
-        derivedCols: Mapping[str, str] | None = None, labelCol: str = "label",
-        weightCol: str | None = None, predictionCol: str = "prediction", maxSplits: int | None = 10,
-        maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
-        minCategoryCount: int = 10, categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
-        minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
-        regParam: float | str = 0.0, refit: str = "none", monotone: Mapping[str, int] | None = None,
-        forbidden: Sequence[str] | None = None, required: Sequence[str] | None = None,
+        codeSystems: Mapping[str, str] | None = None, derivedCols: Mapping[str, str] | None = None,
+        labelCol: str = "label", weightCol: str | None = None, predictionCol: str = "prediction",
+        maxSplits: int | None = 60, maxTrees: int | None = None, maxDepth: int | None = None,
+        maxBins: int = 255, minCategoryCount: int = 10, categorySmoothing: float = 20.0,
+        minInstancesPerNode: int = 1, minWeightFractionPerNode: float = 0.0,
+        minImpurityDecrease: float = 0.0, regParam: float | str = 3.0, refit: str = "none",
+        monotone: Mapping[str, int] | None = None, forbidden: Sequence[str] | None = None,
+        required: Sequence[str] | None = None,
         interactionGroups: Sequence[Sequence[str]] | None = None,
         featureCosts: Mapping[str, float] | None = None, newFeaturePenalty: float = 0.0,
         maxFeatures: int | None = None,
@@ -883,24 +932,25 @@ class FIGSClassifier(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
         categoricalCols: Sequence[str] | None = None,
         orderedCols: Mapping[str, Sequence[str]] | None = None,
-        derivedCols: Mapping[str, str] | None = None, labelCol: str = "label",
-        weightCol: str | None = None, predictionCol: str = "prediction", leafCol: str = "",
-        contributionsCol: str = "", loss: str = "squared",
+        codeSystems: Mapping[str, str] | None = None, derivedCols: Mapping[str, str] | None = None,
+        labelCol: str = "label", weightCol: str | None = None, predictionCol: str = "prediction",
+        leafCol: str = "", contributionsCol: str = "", loss: str = "squared",
         classWeight: str | Mapping[int, float] = "none", probabilityCol: str = "probability",
         rawPredictionCol: str = "rawPrediction", threshold: float = 0.5,
         thresholds: Sequence[float] | None = None, maxSplits: int | None = 12,
         maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
         minCategoryCount: int = 10, categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
-        regParam: float | str = 0.0, refit: str = "none", monotone: Mapping[str, int] | None = None,
-        forbidden: Sequence[str] | None = None, required: Sequence[str] | None = None,
+        regParam: float | str = 0.0, polish: bool = False, refit: str = "none",
+        monotone: Mapping[str, int] | None = None, forbidden: Sequence[str] | None = None,
+        required: Sequence[str] | None = None,
         interactionGroups: Sequence[Sequence[str]] | None = None,
         featureCosts: Mapping[str, float] | None = None, newFeaturePenalty: float = 0.0,
         maxFeatures: int | None = None,
         allowedCuts: Mapping[str, Sequence[float] | float] | None = None,
         featureSubsetStrategy: str | float = "all", validationIndicatorCol: str | None = None,
         seed: int = 0, mode: str = "auto", workDir: str | None = None, verbose: bool = False,
-        calibrate: bool = False
+        riskIntervalCol: str = "", intervalSamples: int = 0, calibrate: bool = False
     ) -> None: ...
 
     @overload
@@ -922,20 +972,22 @@ class FIGSRegressor(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
         categoricalCols: Sequence[str] | None = None,
         orderedCols: Mapping[str, Sequence[str]] | None = None,
-        derivedCols: Mapping[str, str] | None = None, labelCol: str = "label",
-        weightCol: str | None = None, predictionCol: str = "prediction", leafCol: str = "",
-        contributionsCol: str = "", maxSplits: int | None = 12, maxTrees: int | None = None,
-        maxDepth: int | None = None, maxBins: int = 255, minCategoryCount: int = 10,
-        categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
+        codeSystems: Mapping[str, str] | None = None, derivedCols: Mapping[str, str] | None = None,
+        labelCol: str = "label", weightCol: str | None = None, predictionCol: str = "prediction",
+        leafCol: str = "", contributionsCol: str = "", maxSplits: int | None = 12,
+        maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
+        minCategoryCount: int = 10, categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
-        regParam: float | str = 0.0, refit: str = "none", monotone: Mapping[str, int] | None = None,
-        forbidden: Sequence[str] | None = None, required: Sequence[str] | None = None,
+        regParam: float | str = 0.0, polish: bool = False, refit: str = "none",
+        monotone: Mapping[str, int] | None = None, forbidden: Sequence[str] | None = None,
+        required: Sequence[str] | None = None,
         interactionGroups: Sequence[Sequence[str]] | None = None,
         featureCosts: Mapping[str, float] | None = None, newFeaturePenalty: float = 0.0,
         maxFeatures: int | None = None,
         allowedCuts: Mapping[str, Sequence[float] | float] | None = None,
         featureSubsetStrategy: str | float = "all", validationIndicatorCol: str | None = None,
-        seed: int = 0, mode: str = "auto", workDir: str | None = None, verbose: bool = False
+        seed: int = 0, mode: str = "auto", workDir: str | None = None, verbose: bool = False,
+        riskIntervalCol: str = "", intervalSamples: int = 0
     ) -> None: ...
 
     @overload
@@ -957,17 +1009,18 @@ class GFIGSClassifier(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
         categoricalCols: Sequence[str] | None = None,
         orderedCols: Mapping[str, Sequence[str]] | None = None,
-        derivedCols: Mapping[str, str] | None = None, labelCol: str = "label",
-        weightCol: str | None = None, predictionCol: str = "prediction", leafCol: str = "",
-        contributionsCol: str = "", loss: str = "squared",
+        codeSystems: Mapping[str, str] | None = None, derivedCols: Mapping[str, str] | None = None,
+        labelCol: str = "label", weightCol: str | None = None, predictionCol: str = "prediction",
+        leafCol: str = "", contributionsCol: str = "", loss: str = "squared",
         classWeight: str | Mapping[int, float] = "none", probabilityCol: str = "probability",
         rawPredictionCol: str = "rawPrediction", threshold: float = 0.5,
         thresholds: Sequence[float] | None = None, maxSplits: int | None = 12,
         maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
         minCategoryCount: int = 10, categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
-        regParam: float | str = 0.0, refit: str = "none", monotone: Mapping[str, int] | None = None,
-        forbidden: Sequence[str] | None = None, required: Sequence[str] | None = None,
+        regParam: float | str = 0.0, polish: bool = False, refit: str = "none",
+        monotone: Mapping[str, int] | None = None, forbidden: Sequence[str] | None = None,
+        required: Sequence[str] | None = None,
         interactionGroups: Sequence[Sequence[str]] | None = None,
         featureCosts: Mapping[str, float] | None = None, newFeaturePenalty: float = 0.0,
         maxFeatures: int | None = None,
@@ -1000,14 +1053,15 @@ class GFIGSRegressor(
         self, *, featuresCol: str = "features", featuresCols: Sequence[str] | None = None,
         categoricalCols: Sequence[str] | None = None,
         orderedCols: Mapping[str, Sequence[str]] | None = None,
-        derivedCols: Mapping[str, str] | None = None, labelCol: str = "label",
-        weightCol: str | None = None, predictionCol: str = "prediction", leafCol: str = "",
-        contributionsCol: str = "", maxSplits: int | None = 12, maxTrees: int | None = None,
-        maxDepth: int | None = None, maxBins: int = 255, minCategoryCount: int = 10,
-        categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
+        codeSystems: Mapping[str, str] | None = None, derivedCols: Mapping[str, str] | None = None,
+        labelCol: str = "label", weightCol: str | None = None, predictionCol: str = "prediction",
+        leafCol: str = "", contributionsCol: str = "", maxSplits: int | None = 12,
+        maxTrees: int | None = None, maxDepth: int | None = None, maxBins: int = 255,
+        minCategoryCount: int = 10, categorySmoothing: float = 20.0, minInstancesPerNode: int = 1,
         minWeightFractionPerNode: float = 0.0, minImpurityDecrease: float = 0.0,
-        regParam: float | str = 0.0, refit: str = "none", monotone: Mapping[str, int] | None = None,
-        forbidden: Sequence[str] | None = None, required: Sequence[str] | None = None,
+        regParam: float | str = 0.0, polish: bool = False, refit: str = "none",
+        monotone: Mapping[str, int] | None = None, forbidden: Sequence[str] | None = None,
+        required: Sequence[str] | None = None,
         interactionGroups: Sequence[Sequence[str]] | None = None,
         featureCosts: Mapping[str, float] | None = None, newFeaturePenalty: float = 0.0,
         maxFeatures: int | None = None,

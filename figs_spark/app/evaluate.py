@@ -35,6 +35,7 @@ from figs_spark.app.inherited import (
 )
 from figs_spark.app.known_values import report_unknown
 from figs_spark.app.labels import label_name, with_label
+from figs_spark.app.markdown import markdown_table
 from figs_spark.app.metrics import (
     BINARY,
     by_group,
@@ -330,11 +331,5 @@ def _report(tables: Tables, scored: ScoredRows) -> str:
         parts.append(f"Fingerprint of the model: {scored.fingerprint}")
     for name, table in tables.items():
         if name != "roc":  # a curve is long; it is in roc.csv
-            parts += [f"## {name.replace('_', ' ').capitalize()}", _markdown(table)]
+            parts += [f"## {name.replace('_', ' ').capitalize()}", markdown_table(table)]
     return "\n\n".join(parts) + "\n"
-
-
-def _markdown(table: pd.DataFrame) -> str:
-    rows = [list(map(markdown_text, table.columns)), ["---"] * len(table.columns)]
-    rows += [list(map(markdown_text, row)) for row in table.itertuples(index=False)]
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)

@@ -87,6 +87,8 @@ def _estimator(values: Any, features: list[str], task: str) -> Any:
         params.setdefault("verbose", True)
     if values.weight:
         params["weightCol"] = values.weight
+    if values.codeSystems:
+        params["codeSystems"] = values.codeSystems
     lists = [names for names in values.model.values() if isinstance(names, list)]
     scoring = {*features, *columns_in_params(values.model), *chain(*lists)}
     if derived := needed_for(filter(_is_text, scoring), values.derive):

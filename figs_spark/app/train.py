@@ -57,6 +57,7 @@ from figs_spark.clinical.small_cells import safe_line
 from figs_spark.dataframes.columns import column
 from figs_spark.stages.base.checks import Checked
 from figs_spark.stages.gfigs.model import GroupedModel
+from figs_spark.stages.params.values import by_feature, system
 from figs_spark.treesum import Feature
 from figs_spark.treesum.nodes import CODE, TEXT
 from figs_spark.treesum.small_cells import HIDDEN, STRICT
@@ -81,6 +82,7 @@ class Train(Input):
     reference: str | None = key(None, "column with another score, to compare the model with")
     task: Task = key("auto", "auto: text, booleans and small whole numbers from 0 up are classes")
     kind: Kind = key("figs", "FIGS, Bagging-FIGS, or G-FIGS (one model per group)")
+    codeSystems: dict[str, Any] = key({}, "columns of codes: {diag_1: icd9}; icd10, atc, ...")
     model: dict[str, Any] = key({}, "Params of the estimator, by name")
     split: Holdout = section(Holdout, "which rows train, validate and test")
     size: Size = section(Size, "the number of splits")
@@ -105,8 +107,16 @@ def check(settings: Settings[Train]) -> None:
     check_output_here(settings)
     check_holdout(settings)
     check_params(settings)
+    check_systems(settings)
     check_leaves(settings)
     check_fitting(settings)
+
+
+def check_systems(settings: Settings[Train]) -> None:
+    try:
+        by_feature(system)(settings.job.codeSystems)
+    except (TypeError, ValueError) as error:
+        raise settings.error("codeSystems", str(error)) from error
 
 
 def check_leaves(settings: Settings[Train]) -> None:
@@ -217,7 +227,10 @@ def plan(data: DataFrame, values: Train, checked: Checked, task: str) -> str:
         f"  read     {values.input or f'{values.rows:,} generated rows'}",
         f"  predict  {values.label} ({kinds[str(values.label)]}), {task}{classes}",
         f"  from     {checked.table.rows:,} training rows with {len(features)} features:",
-        *(f"             {f.name} ({kinds[f.name]}{_categories(f)})" for f in features),
+        *(
+            f"             {f.name} ({kinds.get(f.name, 'level of codes')}{_categories(f)})"
+            for f in features
+        ),
         f"  divide   by {by}{group}",
         f"  fit      {values.kind} with {values.model or 'default Params'}",
         f"  size     {values.size.choose}",

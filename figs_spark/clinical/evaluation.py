@@ -37,12 +37,16 @@ def evaluated(
     levels: Sequence[float] = (),
     least: int = STRICT,
     over_time_and_place: Sequence[str] = (),
+    most_bins: int = BINS,
 ) -> Evaluated:
-    """The evaluation of all rows, and of the groups of each column."""
+    """The evaluation of all rows, and of the groups of each column.
+
+    A score of at most `most_bins` values has a line of calibration for each of them.
+    """
     lines = [_line("all", "all", whole, threshold)]
     for column, parts in by_column.items():
         lines += [_line(column, group, rows, threshold) for group, rows in parts[1:]]
-    numbers = whole.bins(BINS)
+    numbers = whole.bins(most_bins)
     bins = [
         {"by": "all", "group": "all", **bin_line(whole, numbers == k)}
         for k in range(numbers.max() + 1)

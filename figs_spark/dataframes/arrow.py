@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-
-
-def stacked(columns: pa.Table | pa.RecordBatch, names: Sequence[str]) -> Floats:
-    """Columns of numbers as a table (rows, columns), null as NaN."""
-    parts = [columns.column(name).to_numpy(zero_copy_only=False) for name in names]
-    return np.ascontiguousarray(np.array(parts, dtype=np.float64).T)
 
 
 def to_table(column: pa.Array | pa.ChunkedArray, width: int) -> Floats:

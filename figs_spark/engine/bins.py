@@ -31,6 +31,7 @@ from figs_spark.engine.splits import BinSplit
 from figs_spark.treesum import Feature, Split
 from figs_spark.treesum.nodes import CODE, Category
 
+LEGIBLE = 6  # categories in a list that is read as a whole
 CutRule = tuple[float, ...] | float  # the cuts that are allowed, or the unit they are rounded to
 
 
@@ -125,19 +126,23 @@ class Bins:
         goes_left[:] = not listed_left
         goes_left[listed] = listed_left
         goes_left[self.features[feature].count] = chosen.missing_left
-        names = tuple(categories[b] for b in sorted(listed.tolist()))
+        names = tuple(categories[b] for b in _in_reading_order(listed.tolist(), chosen))
         split = Split(feature, step, chosen.gain, chosen.missing_left, None, names, listed_left)
         return split, goes_left
 
     def _lists_left(self, feature: int, chosen: BinSplit) -> bool:
         """Whether the left side of a split is the one whose categories are listed.
 
-        Other values have no name, so it is the side without them; else it is the lighter one.
+        Other values have no name, so it is the side without them; else the shorter one, if the
+        other is too long to be read, or the lighter one.
         """
         if self.features[feature].other:
             other = self.features[feature].count - 1
             if other in chosen.left_bins or other in chosen.right_bins:
                 return other in chosen.right_bins
+        left, right = len(chosen.left_bins), len(chosen.right_bins)
+        if max(left, right) > LEGIBLE and left != right:
+            return left < right
         return not chosen.left.outweighs(chosen.right)
 
     @cached_property
@@ -153,6 +158,14 @@ class Bins:
             exact=np.array([f.values is not None for f in self.features], dtype=np.uint8),
             other=np.array([f.other for f in self.features], dtype=np.uint8),
         )
+
+
+def _in_reading_order(listed: list[int], chosen: BinSplit) -> list[int]:
+    """A long list begins with what most rows of the leaf have; a short one is in order."""
+    rows = chosen.rows
+    if rows is None or len(listed) <= LEGIBLE:
+        return sorted(listed)
+    return sorted(listed, key=lambda b: (-int(rows[b]), b))
 
 
 def make_bins(

@@ -25,6 +25,10 @@ MOST_CELLS = 1 << 20
 LARGEST_KEY = 1 << 62
 
 
+class TooManyCells(ValueError):
+    """The leaves of a model combine in too many ways."""
+
+
 @dataclass(frozen=True)
 class Cells:
     """Sums over the rows of each cell."""
@@ -40,7 +44,8 @@ class Cells:
 
 @dataclass(frozen=True)
 class CellWork:
-    """What a pass adds up: the cells of some models, over the rows that train each.
+    """What a pass adds up: the cells of some models, over the rows that train each or, if they are
+    `held_out`, over those that do not.
 
     `class_factors` are taken out of the weights: then they are those before `classWeight`.
     """
@@ -49,6 +54,7 @@ class CellWork:
     trees: Sequence[TreeArrays]
     weights: Weights
     class_factors: Floats | None = None
+    held_out: bool = False
 
     def __call__(self, blocks: Iterator[Block]) -> list[Cells | None]:
         """The cells of each model; None if they are too many."""
@@ -62,7 +68,8 @@ class CellWork:
         return [None if len(own) > MOST_CELLS else own for own in cells]
 
     def _of_block(self, block: Block, member: int, trees: TreeArrays) -> Cells:
-        rows, weight = self.weights.rows(block, member), None
+        choose = self.weights.held_out_rows if self.held_out else self.weights.rows
+        rows, weight = choose(block, member), None
         if self.class_factors is not None:
             weight = rows.weight / self.class_factors[block.target]
         used = np.flatnonzero(rows.count)
@@ -90,7 +97,7 @@ def all_cells(parts: Sequence[Cells | None]) -> Cells:
     whole = [part for part in parts if part is not None]
     cells = merged(whole) if len(whole) == len(parts) else None
     if cells is None or len(cells) > MOST_CELLS:
-        raise ValueError(
+        raise TooManyCells(
             f"The leaves of the trees combine in more than {MOST_CELLS:,} ways, too many to fit "
             f"their values together. Lower maxSplits, or set refit to 'none' and calibrate to "
             f"False."

@@ -17,6 +17,7 @@ from figs_spark.engine.kernels import jit, score
 from figs_spark.engine.kernels.records import EnsembleArrays
 from figs_spark.engine.weights import BootstrapWeights
 from figs_spark.treesum import Feature, Node, Split, TreeSum
+from figs_spark.treesum.intervals import between
 from figs_spark.treesum.prediction import Outcome
 
 ROWS = 4096  # whose scores by all members stay in the processor's cache
@@ -95,6 +96,11 @@ class Ensemble:
                 total += self.outcome.expected(list(member))
             mean[first : first + ROWS] = (total / len(scores)).T
         return mean
+
+    def interval(self, table: Floats) -> Floats:
+        """The ends of the interval of what the members expect in their one output, (rows, 2)."""
+        expected = [self.outcome.expected(list(one))[0] for one in self.member_scores(table)]
+        return np.column_stack(between(np.array(expected)))
 
     def predict_held(
         self, weights: BootstrapWeights, table: Floats, ids: NDArray[np.int64]

@@ -79,6 +79,7 @@ class GrowthRules:
     seed: int = 0
     ridge: float | None = 0.0  # 0: the paper's algorithm; None: from the data
     joint: bool = True  # whether a ridge also means that all values are fitted together
+    polish: bool = False  # whether weak splits are made again at the end
     logistic: bool = False  # whether splits lower the logistic loss, not the squared one
     constraints: Constraints | None = None
     category_smoothing: float = 0.0  # rows; above 0 a set also pays for its freedom

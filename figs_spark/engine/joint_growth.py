@@ -163,8 +163,12 @@ class JointGrowth(Growth):
                 known.add(shared.get(candidate, none))
         self._known |= own
         self._known |= {leaf: self._fresh(leaf) for leaf in self._let_go if leaf in self._passed}
-        self._known = {c: known for c, known in self._known.items() if self._may_split(c)}
+        self._known = {c: known for c, known in self._known.items() if self._keeps(c)}
         self._passed, self._parent = {}, None
+
+    def _keeps(self, candidate: int) -> bool:
+        """Whether the histograms of a candidate may be of use."""
+        return self._may_split(candidate)
 
     def _fresh(self, node: int) -> Candidate:
         """From the rows: the overlaps are those with the leaves below each child of a split."""
@@ -292,13 +296,18 @@ class JointGrowth(Growth):
         self._extend(leaf, equations)
         self._fit()
         self.steps += 1
-        self.done = self.rules.max_splits is not None and self.steps >= self.rules.max_splits
+        if self.rules.max_splits is not None and self.steps >= self.rules.max_splits:
+            self._end()
         if self.done:
-            self._known, self._equations, self._parent = {}, {}, None
             return
         small, large = self.trees.children(leaf)
         again = [c for c in self._let_go if c != candidate]
         self._to_pass = [small, *([] if self._parent else [large]), *again]
+
+    def _end(self) -> None:
+        """All splits are made."""
+        self.done = True
+        self._known, self._equations, self._parent = {}, {}, None
 
     def _extend(self, leaf: int, equations: NormalEquations) -> None:
         """The normal equations with one more split."""

@@ -27,7 +27,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from figs_spark.dataframes import compat
-from figs_spark.dataframes.arrow import stacked, to_table
+from figs_spark.dataframes.arrow import to_table
 from figs_spark.engine import blocks
 from figs_spark.engine.bins import Bins, make_bins
 from figs_spark.engine.blocks import Block
@@ -35,12 +35,11 @@ from figs_spark.engine.histograms import Floats
 from figs_spark.engine.progress import PACK, QUIET, Progress
 from figs_spark.engine.row_numbers import numbered_blocks, numbered_frame
 from figs_spark.engine.storage import stored
-from figs_spark.engine.table import Table, Target, scalar_name
+from figs_spark.engine.table import Table, Target
 
 MANY = 1 << 20  # partitions, where their number is not known: more than there are cores
 TASKS_PER_CORE = 2  # that pack, if there are more partitions
 UNEVEN = 1.5  # times the rows of an even share, from which on blocks are dealt out again
-NOT_FEATURES = ("y", "w", "held", "id", "n")  # columns of a table
 HASHED_FEATURES = 8  # tell rows apart, when some are drawn
 UNSEEN = 1024  # values without a bin that a partition reports per feature, at most
 
@@ -58,11 +57,10 @@ def read_bins(table: Table, max_bins: int) -> tuple[Bins, Table]:
     else:
         width = len(table.features)
         some = list(range(0, width, -(-width // HASHED_FEATURES)))
-        sample = _read_sample(table, _hash_sample(table, share, some))
+        sample = _read_sample(table, _hash_sample(table.frame, share, some))
         if _distinct(sample[:, some]) < len(sample) / 2:
-            sample = _read_sample(table, _hash_sample(table, share, None))
-        mergeable = table.mergeable and not table.scalars
-        if mergeable and table.target.classes and _distinct(sample) < len(sample) / 10:
+            sample = _read_sample(table, _hash_sample(table.frame, share, None))
+        if table.mergeable and table.target.classes and _distinct(sample) < len(sample) / 10:
             table = _merged(table)
     return make_bins(sample, table.features, max_bins, cuts=table.allowed_cuts), table
 
@@ -77,20 +75,14 @@ def _merged(table: Table) -> Table:
     return replace(table, frame=table.frame.groupBy(*keys).agg(*sums), partitions=MANY)
 
 
-def _hash_sample(table: Table, share: float, features: list[int] | None) -> DataFrame:
+def _hash_sample(frame: DataFrame, share: float, features: list[int] | None) -> DataFrame:
     """A share of the rows, by a hash of their content: the same rows for any partitioning.
 
     Hashing a few features is twice as fast as hashing all, and does where they tell rows apart.
     """
-    if table.scalars:
-        names = [scalar_name(j) for j in features or range(len(table.features))]
-        hashed = F.expr(f"xxhash64(y, {', '.join(names)})")
-    elif features is None:
-        hashed = F.xxhash64("y", "x")
-    else:
-        hashed = F.xxhash64("y", *(F.col("x")[j] for j in features))
+    hashed = [F.col("x")] if features is None else [F.col("x")[j] for j in features]
     buckets = 1 << 30
-    return table.frame.where(F.pmod(hashed, F.lit(buckets)) < int(share * buckets))
+    return frame.where(F.pmod(F.xxhash64("y", *hashed), F.lit(buckets)) < int(share * buckets))
 
 
 def _distinct(rows: Floats) -> int:
@@ -101,16 +93,8 @@ def _distinct(rows: Floats) -> int:
 
 def _read_sample(table: Table, frame: DataFrame) -> Floats:
     with compat.arrow_batches(frame.sparkSession, table.block_rows):
-        others = [name for name in NOT_FEATURES if name in frame.columns]
-        sample = compat.to_arrow(compat.fewer_partitions(frame.drop(*others)))
-    return _matrix(sample, len(table.features))
-
-
-def _matrix(columns: pa.Table | pa.RecordBatch, features: int) -> Floats:
-    """The features, (rows, features), from one column of arrays or from one column each."""
-    if "x" in columns.schema.names:
-        return to_table(columns.column("x"), features)
-    return stacked(columns, [scalar_name(j) for j in range(features)])
+        sample = compat.to_arrow(compat.fewer_partitions(frame.select("x")))
+    return to_table(sample.column("x"), len(table.features))
 
 
 def pack_here(table: Table, max_bins: int, progress: Progress = QUIET) -> tuple[Bins, list[Block]]:
@@ -118,7 +102,10 @@ def pack_here(table: Table, max_bins: int, progress: Progress = QUIET) -> tuple[
     progress.phase(PACK)
     with compat.arrow_batches(table.frame.sparkSession, table.block_rows):
         arrow = compat.to_arrow(table.frame)
-    matrix = _matrix(arrow, len(table.features))
+    matrix = to_table(arrow.column("x"), len(table.features))
+    if table.texts is not None:
+        features, matrix = table.texts.encode(arrow, matrix)
+        table = replace(table, features=features)
     labels = arrow.column("y").to_numpy()
     _check_source(table, Reports({}, len(labels), float(labels.sum()), len(labels)))
     bins = make_bins(matrix, table.features, max_bins, cuts=table.allowed_cuts)
@@ -274,7 +261,7 @@ def _pack_partition(
     for batch in batches:
         if batch.num_rows == 0:
             continue
-        codes, strangers = bins.encode(_matrix(batch, len(bins.features)))
+        codes, strangers = bins.encode(to_table(batch.column("x"), len(bins.features)))
         for j, values in strangers.items():
             unseen[j] = _few(np.union1d(unseen.get(j, np.zeros(0)), values))
         block = _block(first, codes, batch, target)

@@ -105,6 +105,34 @@ def fit_columns(
     return Fitted(path, path_losses(cells, columns, path, link))
 
 
+def fit_size(
+    cells: Cells,
+    columns: Floats,
+    penalty: Floats,
+    ridge: float,
+    link: str,
+    start: Floats,
+    rows: Floats,
+) -> Floats:
+    """The coefficients of one size; `start` is near them, and `rows` has the inequalities."""
+    variance = 1.0
+    if link == LOGIT:
+        mean = float(cells.target.sum() / cells.weight.sum())
+        variance, ridge = mean * (1 - mean), max(ridge, LEAST_RIDGE)
+    penalties = np.append(0.0, ridge * variance * penalty)
+    if link == LOGIT:
+        if not variance:
+            return start
+        events = cells.target[:, 0]
+        return newton(columns, cells.weight, events, penalties, start[:, 0], rows)[:, None]
+    normal = (columns * cells.weight[:, None]).T @ columns + np.diag(penalties)
+    targets = columns.T @ cells.target
+    if len(rows):
+        margin = MARGIN * math.sqrt(cells.squares / float(cells.weight.sum()))
+        return ordered(normal, targets[:, 0], rows, margin)[:, None]
+    return solved(normal, targets)
+
+
 def path_losses(cells: Cells, columns: Floats, path: Sequence[Floats], link: str) -> list[float]:
     """The mean loss of every size on the rows of the cells."""
     return [_loss(cells, columns[:, : len(b)] @ b, link) for b in path]
@@ -192,24 +220,28 @@ def newton(
     penalties: Floats,
     start: Floats,
     order: Floats | None = None,
+    centre: Floats | None = None,
 ) -> Floats:
     """The coefficients of least penalised deviance. A step is halved until the deviance falls.
 
-    `order` has rows, of which each times the coefficients is to be negative.
+    `order` has rows, of which each times the coefficients is to be negative. The penalties draw
+    the coefficients to the `centre`, which is 0 if none is given.
     """
     rows = np.zeros((0, len(start))) if order is None else order
+    middle = np.zeros(len(start)) if centre is None else centre
     if len(rows):
         start = ordered(np.eye(len(start)), start, rows, MARGIN)
 
     def deviance(b: Floats) -> float:
         scores = columns @ b
         plain = weight @ np.logaddexp(0.0, scores) - events @ scores
-        return float(2 * plain + penalties @ b**2)
+        return float(2 * plain + penalties @ (b - middle) ** 2)
 
     coefficients, least = start, deviance(start)
     for _ in range(NEWTON_STEPS):
         p = risk(columns @ coefficients)
-        gradient = columns.T @ (events - weight * p) - penalties * coefficients
+        drawn = penalties * (coefficients - middle)
+        gradient = columns.T @ (events - weight * p) - drawn
         curvature = (columns * (weight * p * (1 - p))[:, None]).T @ columns + np.diag(penalties)
         if len(rows):
             towards = curvature @ coefficients + gradient

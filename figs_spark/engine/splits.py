@@ -7,7 +7,8 @@ of categories is again a cut. Missing values try both sides.
 A set of many categories would win by its freedom: of K categories without any effect, the best set
 gains about 2/pi * K times the variance of the target, and loses as much again on new rows. So the
 means are drawn to that of the leaf before they are put in order, and a set pays the price of its
-freedom before it competes. A feature with few categories pays nothing.
+freedom before it competes: for each category in the leaf but one. A feature with few categories
+pays nothing.
 """
 
 from __future__ import annotations
@@ -75,6 +76,7 @@ class BinSplit:
     missing_left: bool
     left: Side
     right: Side
+    rows: NDArray[np.int64] | None = None  # of each bin of the feature
 
     @property
     def freedom(self) -> int:
@@ -154,8 +156,9 @@ class Cuts:
         prices = np.zeros((len(histograms), len(self.layout.offsets) - 1))
         for j in self.categorical if limits.noise else ():
             start, missing = self._span(j)
-            present = (histograms[:, start:missing, -1] > 0.5).sum(axis=1)
-            prices[:, j] = PRICE * limits.noise * np.maximum(present - FEW, 0)
+            if missing - start > FEW:
+                present = (histograms[:, start:missing, -1] > 0.5).sum(axis=1)
+                prices[:, j] = PRICE * limits.noise * np.maximum(present - 1, 0)
         return prices
 
     def _order(self, histogram: Floats) -> NDArray[np.intp]:
@@ -189,7 +192,8 @@ class Cuts:
             missing_left = left_side.outweighs(right_side)
         gain = cut.gain + cut.price if cut.lowered is None else cut.lowered
         left, right = left - start, right - start
-        return BinSplit(gain, j, left, right, missing_left, left_side, right_side)
+        rows = np.rint(histogram[start:missing, -1]).astype(np.int64)
+        return BinSplit(gain, j, left, right, missing_left, left_side, right_side, rows)
 
     def _side(self, histogram: Floats, bins: NDArray[np.intp]) -> Side:
         sums, layout = histogram[bins].sum(axis=0), self.layout

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -20,7 +21,6 @@ SMALL_ROWS = 200_000  # a table with no more rows is packed in the driver
 SAMPLE_ROWS = 100_000  # that the bins of a larger one are made from
 SAMPLE_VALUES = 1 << 24  # at most this many numbers of the source come to the driver
 BLOCK_BYTES = 4 << 20  # of the float64 table that a block is packed from
-SCALAR_BLOCK_BYTES = 16 << 20  # the same, if each feature has a column: each costs time per block
 
 
 @dataclass(frozen=True)
@@ -60,17 +60,24 @@ class Target:
         return stored.astype(np.float64, copy=False).reshape(-1, 1)
 
 
-def scalar_name(j: int) -> str:
-    """The column of feature j, if each feature has a column."""
-    return f"x{j}"
+def is_small(rows: int, features: int) -> bool:
+    """Whether a table may come to the driver as it is."""
+    return rows <= min(SMALL_ROWS, max(1, SAMPLE_VALUES // features))
+
+
+class Texts(Protocol):
+    """Columns of text that are counted and encoded where they are packed."""
+
+    def encode(self, columns: pa.Table, matrix: Floats) -> tuple[tuple[Feature, ...], Floats]:
+        """The features with their categories, and the table (rows, features) with the places of
+        all texts among them."""
 
 
 @dataclass(frozen=True)
 class Table:
     """What the engine trains on.
 
-    `frame` has the columns x (array<double>, null or NaN is missing; thousands of features may be
-    columns of their own instead, double), y (double) and perhaps
+    `frame` has the columns x (array<double>, null or NaN is missing), y (double) and perhaps
     w (double, > 0; or array<double>, each >= 0, one for each of `weights` models),
     held (int, the model that does not train on the row, else 255),
     id (bigint, what random weights are drawn by) and n (how many equal rows the row stands for).
@@ -89,11 +96,11 @@ class Table:
     numbered: bool = False  # whether equal rows need numbers that tell them apart
     allowed_cuts: Mapping[int, CutRule] = field(default_factory=dict)  # by feature
     class_factors: tuple[float, ...] | None = None  # that the weights of each class were times
-    scalars: bool = False  # whether the features are columns of their own, see `scalar_name`
+    texts: Texts | None = None  # if they are yet to be encoded; x has nulls in their place
 
     def with_content_ids(self) -> Table:
         """With numbers by content for rows that have no id, to draw random weights by."""
-        hashed = [n for n in (*self.feature_columns, "y", "w") if n in self.frame.columns]
+        hashed = [name for name in ("x", "y", "w") if name in self.frame.columns]
         frame = self.frame.withColumn("id", F.xxhash64(*hashed))
         return replace(self, frame=frame, numbered=True)
 
@@ -104,7 +111,7 @@ class Table:
     @property
     def small(self) -> bool:
         """Whether all rows may come to the driver as they are."""
-        return self.rows <= min(SMALL_ROWS, max(1, SAMPLE_VALUES // len(self.features)))
+        return is_small(self.rows, len(self.features))
 
     @property
     def sample_rows(self) -> int:
@@ -119,14 +126,8 @@ class Table:
         return self.rows * row
 
     @property
-    def feature_columns(self) -> list[str]:
-        """The columns of the frame that hold the features."""
-        return [scalar_name(j) for j in range(len(self.features))] if self.scalars else ["x"]
-
-    @property
     def block_rows(self) -> int:
-        block = SCALAR_BLOCK_BYTES if self.scalars else BLOCK_BYTES
-        return max(64, block // (8 * len(self.features)))
+        return max(64, BLOCK_BYTES // (8 * len(self.features)))
 
     @property
     def block_bytes(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from figs_spark.dataframes import compat
 from figs_spark.engine.backends import Backend, ClusterBackend, DriverBackend
 from figs_spark.engine.bins import Bins
 from figs_spark.engine.candidates import driver_bytes
-from figs_spark.engine.cells import CellWork, all_cells
+from figs_spark.engine.cells import CellWork, TooManyCells, all_cells
 from figs_spark.engine.constraints import order_rows
 from figs_spark.engine.grower import UNLIMITED_SPLITS, Growth, GrowthRules
 from figs_spark.engine.histograms import Floats, Layout
@@ -22,13 +23,15 @@ from figs_spark.engine.joint_growth import JointGrowth
 from figs_spark.engine.logistic_growth import LogisticGrowth
 from figs_spark.engine.out_of_bag import OutOfBag, length, out_of_bag_sums
 from figs_spark.engine.packing import collect_packed, pack_here, packed_on_cluster
+from figs_spark.engine.polishing import PolishedGrowth
 from figs_spark.engine.progress import GROW, QUIET, Progress
 from figs_spark.engine.refitting import Basis, Order, Refit, fit_path, free
 from figs_spark.engine.replay import Replay, held_out_losses
 from figs_spark.engine.table import Table, Target
+from figs_spark.engine.value_samples import value_samples
 from figs_spark.engine.weights import OwnWeights, Weights
 from figs_spark.treesum import TreeSum
-from figs_spark.treesum.nodes import LOGIT
+from figs_spark.treesum.nodes import IDENTITY, LOGIT, Coefficients
 
 AUTO_BYTES = 256 << 20  # packed rows that mode "auto" keeps in the driver
 DRIVER_BYTES = 2 << 30  # packed rows that mode "driver" keeps there
@@ -57,6 +60,15 @@ class Trained:
     held_out_losses: list[Floats] | None = None  # of each model after 0, 1, 2, ... splits
     out_of_bag: OutOfBag | None = None
     freedoms: list[list[int]] | None = None  # of each model by split, see `Growth.freedoms`
+    samples: tuple[Coefficients, ...] | None = None  # of the first model, see `value_samples`
+    with_refit: list[Floats] | None = None  # held-out losses with values fitted together at the end
+    without_refit: list[Floats] | None = None  # and with values as they grew
+
+    def size(self, most: int) -> int:
+        """The size of the first model to keep: the largest, or that of least held-out loss."""
+        if self.held_out_losses is None:
+            return min(most, len(self.models[0].splits))
+        return int(np.argmin(self.held_out_losses[0][: most + 1]))
 
 
 def train(
@@ -67,26 +79,45 @@ def train(
     out_of_bag: bool = False,
     progress: Progress = QUIET,
     reported: int | None = None,
+    samples: int = 0,
+    both_refits: bool = False,
 ) -> Trained:
     """Grow models over the same packed rows; `weights` tell what a row weighs in each.
 
     If the table says which rows are held out of which model, their losses are added; with
     `out_of_bag` the sums over rows that a bootstrap sample left out. The log has the splits of the
-    model `reported`, or of the only one; those of others are for debugging.
+    model `reported`, or of the only one; those of others are for debugging. `samples` is how many
+    bootstrap samples of the values to add; then the weights are those of `value_samples`. With
+    `both_refits` held-out losses are added with a refit and without, whatever the plan says.
     """
     reported = 0 if members == 1 else reported
     weights = weights or OwnWeights(table.target)
     tell_driver_memory(table, plan)
     with packed(table, plan, weights, progress) as (bins, backend):
-        grown = grow_all(bins, backend, table, plan, members, progress, reported)
+        unfitted = _grown(bins, backend, table, plan, members, progress, reported)
+        grown = _fitted(unfitted, backend, table, plan)
         trained = Trained(
             [growth.model for growth in grown], freedoms=[growth.freedoms for growth in grown]
         )
         if out_of_bag:
             return replace(trained, out_of_bag=_out_of_bag(backend, grown, table.target))
         if "held" in table.frame.columns:
-            return replace(trained, held_out_losses=_held_out(backend, grown))
+            trained = replace(trained, held_out_losses=_held_out(backend, grown))
+        if both_refits:
+            return _with_both(trained, unfitted, backend, table, plan)
+        if samples:
+            size = trained.size(len(grown[0].losses) - 1)
+            return replace(trained, samples=_samples(backend, grown[0], size, samples, table, plan))
         return trained
+
+
+def _samples(
+    backend: Backend, growth: Growth, size: int, samples: int, table: Table, plan: Plan
+) -> tuple[Coefficients, ...]:
+    unweighted = plan.refit is not None and plan.refit.unweighted
+    factors = np.array(table.class_factors) if unweighted and table.class_factors else None
+    order = order_of(growth, Basis(growth.trees.nodes))
+    return value_samples(backend, growth, size, samples, order, factors)
 
 
 def grow_all(
@@ -99,16 +130,53 @@ def grow_all(
     reported: int | None = None,
 ) -> list[Growth]:
     """The models as the plan wants them, grown in one batch."""
+    grown = _grown(bins, backend, table, plan, members, progress, reported)
+    return _fitted(grown, backend, table, plan)
+
+
+def _grown(
+    bins: Bins,
+    backend: Backend,
+    table: Table,
+    plan: Plan,
+    members: int,
+    progress: Progress,
+    reported: int | None,
+) -> list[Growth]:
+    """The models with their values as they grew."""
     centre = table.target.centres
     growths = [
         growing(bins, backend.layout, plan.rules, centre, k, reported=k == reported)
         for k in range(members)
     ]
     progress.phase(GROW)
-    grown = backend.grow(growths, progress)
+    return list(backend.grow(growths, progress))
+
+
+def _fitted(grown: Sequence[Growth], backend: Backend, table: Table, plan: Plan) -> list[Growth]:
+    """The models with their values as the plan wants them; the given ones stay as they are."""
+    fitted = [copy.copy(growth) for growth in grown]
     if plan.refit is not None:
-        _refit(backend, grown, plan.refit, table.class_factors)
-    return list(grown)
+        refit(backend, fitted, plan.refit, table.class_factors)
+    return fitted
+
+
+def _with_both(
+    trained: Trained, grown: Sequence[Growth], backend: Backend, table: Table, plan: Plan
+) -> Trained:
+    """With the held-out losses of the other way to end, if it can be: growing by the logistic loss
+    always ends with a refit, and cells may be too many for one."""
+    own = trained.held_out_losses
+    if plan.refit is not None:
+        other = None if plan.rules.logistic else _held_out(backend, grown)
+        return replace(trained, with_refit=own, without_refit=other)
+    link = LOGIT if table.target.classes == 2 else IDENTITY
+    try:
+        other = _held_out(backend, _fitted(grown, backend, table, replace(plan, refit=Refit(link))))
+    except TooManyCells as error:
+        log.warning("the losses after a refit are left out: %s", error)
+        other = None
+    return replace(trained, with_refit=other, without_refit=own)
 
 
 def growing(
@@ -120,13 +188,15 @@ def growing(
     reported: bool = True,
 ) -> Growth:
     """A model that is about to grow, in the way that the rules ask for."""
-    kind: type[Growth] = Growth if rules.ridge == 0 or not rules.joint else JointGrowth
+    kind: type[Growth] = Growth
+    if rules.ridge != 0 and rules.joint:
+        kind = PolishedGrowth if rules.polish else JointGrowth
     if rules.logistic:
         kind = LogisticGrowth
     return kind(bins, layout, rules, centre, member, reported)
 
 
-def _refit(
+def refit(
     backend: Backend,
     grown: Sequence[Growth],
     rule: Refit,
@@ -141,12 +211,12 @@ def _refit(
         for growth, *parts in zip(some, *backend.gather(work), strict=True):
             cells = all_cells(parts)
             basis = Basis(growth.trees.nodes)
-            fitted = fit_path(cells, basis, growth.ridges, rule.link, _order(growth, basis))
+            fitted = fit_path(cells, basis, growth.ridges, rule.link, order_of(growth, basis))
             growth.path, growth.losses, growth.link = fitted.path, fitted.losses, rule.link
             growth.remarks = (*growth.remarks, _remark(rule, factors is not None))
 
 
-def _order(growth: Growth, basis: Basis) -> Order:
+def order_of(growth: Growth, basis: Basis) -> Order:
     """The inequalities that keep the values of a size in the order of monotone features."""
     constraints, nodes = growth.rules.constraints, growth.trees.nodes
     if constraints is None or not constraints.ordered:

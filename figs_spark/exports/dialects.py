@@ -30,6 +30,7 @@ class Dialect:
     nan_test: str | None = None
     booleans: tuple[str, str] = ("FALSE", "TRUE")
     exact_text: str = "{}"  # a text column, compared letter by letter
+    start_of_text: str = "SUBSTRING({}, 1, {})"
     greatest: str | None = "GREATEST"
     least: str | None = "LEAST"
     array: str | None = None
@@ -207,7 +208,13 @@ SPARK = Dialect(
 _ALL = (
     SPARK,
     Dialect(**{**vars(SPARK), "name": "databricks", "longest_name": 255}),
-    Dialect("ansi", _with_exponent, _doubled, array="ARRAY[{}]"),
+    Dialect(
+        name="ansi",
+        double=_with_exponent,
+        text=_doubled,
+        start_of_text="SUBSTRING({} FROM 1 FOR {})",
+        array="ARRAY[{}]",
+    ),
     Dialect(
         name="postgres",
         double=lambda value: f"{value!r}::float8",
@@ -234,6 +241,7 @@ _ALL = (
     ),
     Dialect(
         name="oracle",
+        start_of_text="SUBSTR({}, 1, {})",
         double=lambda value: f"{value!r}D",
         text=_joined("", "({})", " || ", "CHR({})"),
         longest_name=128,
@@ -259,6 +267,7 @@ _ALL = (
     ),
     Dialect(
         name="bigquery",
+        start_of_text="SUBSTR({}, 1, {})",
         double=_with_exponent,
         text=_in_bigquery,
         quotes="``",
@@ -300,6 +309,7 @@ _ALL = (
     ),
     Dialect(
         name="sqlite",
+        start_of_text="SUBSTR({}, 1, {})",
         double=repr,
         text=_doubled,
         infinity="{}9e999",

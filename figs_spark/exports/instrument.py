@@ -18,6 +18,7 @@ from figs_spark.treesum import Feature, TreeSum
 from figs_spark.treesum.nodes import IDENTITY, LOGIT
 from figs_spark.treesum.prediction import THRESHOLD, Outcome
 from figs_spark.treesum.text import rules
+from figs_spark.treesum.times import UNITS
 
 Group = str | int | bool
 Kind = Literal["sum", "mean", "groups"]
@@ -96,6 +97,12 @@ class Instrument:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader of the export must know."""
+        times = {name: UNITS[f.kind] for name, f in self.inputs.items() if f.is_time}
+        return (*self.remarks, *(f"{name} is given in {unit}." for name, unit in times.items()))
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """The same if times are given as times."""
         notes = [*self.family.notes, *dict.fromkeys(f"{r}." for s in self.sums for r in s.remarks)]
         return (LOG_ODDS, *notes) if self.outcome.link == LOGIT else tuple(notes)
 

@@ -10,6 +10,7 @@ from figs_spark.exports.instrument import HIGH, LOW, Instrument, rule_texts
 from figs_spark.exports.texts import Language, Text
 from figs_spark.treesum import Feature, Node, Split
 from figs_spark.treesum.cases import cases, takes_listed
+from figs_spark.treesum.code_systems import code_system
 from figs_spark.treesum.nodes import LOGIT, add_in_runs
 from figs_spark.treesum.text import describe, describe_each
 
@@ -61,6 +62,7 @@ class _Body:
 
 def to_python(model: Instrument, proof: str = "not verified") -> str:
     """Source with `predict(patient)`; `proof` says whether and how it was verified."""
+    levels = _levels(model)
     parts = [
         _docstring(model, proof),
         _HEAD.format("import math\n" if model.outcome.link == LOGIT else ""),
@@ -68,7 +70,8 @@ def to_python(model: Instrument, proof: str = "not verified") -> str:
         _predict(model),
         *_score_functions(model),
         _VALUES_BY_GROUP if model.kind == "groups" else _VALUES,
-        _VALUE,
+        _VALUE if levels is None else _VALUE_IN_LEVELS,
+        *([] if levels is None else [levels]),
     ]
     return "\n\n".join(parts)
 
@@ -122,6 +125,22 @@ def _constants(model: Instrument, proof: str) -> str:
         lines += [f"GROUP = {model.group_column!r}", f"GROUPS = {model.groups!r}"]
     kinds = [f"    {column!r}: {_kind(f)!r}," for column, f in model.inputs.items()]
     return "\n".join([*lines, "COLUMNS: dict[str, str] = {", *kinds, "}"])
+
+
+def _levels(model: Instrument) -> str | None:
+    """The levels of codes, the narrowest first, and the function that finds them; None if the
+    model has none."""
+    lines = []
+    for column, feature in model.inputs.items():
+        system = code_system(feature.system) if feature.system else None
+        if system is None:
+            continue
+        known = [str(c) for c in feature.categories or ()]
+        levels = sorted(filter(system.is_level, known), key=system.depth, reverse=True)
+        if levels:
+            ranges = {key: system.ranges(key) for key in levels}
+            lines.append(f"    {column!r}: ({system.name!r}, {tuple(known)!r}, {ranges!r}),")
+    return "\n".join([_LEVELS_HEAD, *lines, "}", _LEVELS]) if lines else None
 
 
 def _kind(feature: Feature) -> str:
@@ -303,3 +322,34 @@ def _value(name: str, kind: str, value: Any) -> Any:
         raise TypeError(f"{name!r} is {value!r}; {kind} is needed")
     return value
 """
+
+_VALUE_IN_LEVELS = _VALUE.rstrip().removesuffix("return value") + "return _level(name, value)\n"
+
+_LEVELS_HEAD = """
+LEVELS: dict[str, tuple[str, tuple[str, ...], dict[str, tuple[tuple[str, str], ...]]]] = {"""
+
+_LEVELS = '''
+def _level(name: str, code: Any) -> Any:
+    """A code that the trees do not name as the narrowest level with it that they do."""
+    if name not in LEVELS or code in LEVELS[name][1]:
+        return code
+    system, _, levels = LEVELS[name]
+    unit = _unit(system, code)
+    for key, ranges in levels.items():
+        if any(low <= unit[: len(low)] <= high for low, high in ranges):
+            return key
+    return code
+
+
+def _unit(system: str, code: str) -> str:
+    """What ranges are compared with; "" for text that is no code."""
+    if system not in ("icd9", "icd10"):
+        return code + "." if system == "dotted" else code.upper() if system == "atc" else code
+    start = code.upper().partition(".")[0]
+    if system == "icd9" and not start.startswith("E"):
+        start = start.rjust(3, "0")
+    start = start[: 4 if system == "icd9" and start.startswith("E") else 3]
+    digits = start[2:] if system == "icd10" else start[1:]
+    fits = len(start) > 2 and start[1].isdigit() and (digits.isdigit() or system == "icd10")
+    return start if fits else ""
+'''

@@ -17,6 +17,7 @@ from functools import partial
 
 from figs_spark.exports.dialects import Dialect, shortened
 from figs_spark.exports.instrument import HIGH, LOW, Group, Instrument, rule_texts
+from figs_spark.exports.levels import with_levels
 from figs_spark.exports.texts import Language, Text
 from figs_spark.treesum import Feature, Node, Split
 from figs_spark.treesum.cases import cases, takes_listed
@@ -352,6 +353,7 @@ def _test(dialect: Dialect, feature: Feature, column: str, split: Split, left: b
         test = _compared(dialect, x, split.threshold, inside)
     else:
         test = _listing(dialect, column, split.categories or (), inside)
+        test = with_levels(dialect, test, feature, split, column, inside)
     nan = dialect.nan_test.format(x) if dialect.nan_test and feature.holds_numbers else None
     if split.missing_left == left:
         return " OR ".join([test, f"{x} IS NULL", *([nan] if nan else [])])

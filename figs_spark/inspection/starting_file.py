@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from figs_spark.inspection.inspection import Inspection
 from figs_spark.inspection.text import headline, label_share
 from figs_spark.inspection.verdicts import PATIENT
-from figs_spark.stages.params.catalogue import FIGS_CLASSIFICATION
 from figs_spark.treesum.visible import visible_name
 
 PLAIN = re.compile(r"^[A-Za-z_][\w./-]*$", re.ASCII)
@@ -114,9 +113,8 @@ def _model(look: Inspection) -> Iterator[str]:
         yield from (f"    {quoted(name)}: [{', '.join(map(quoted, o))}]" for name, o in orders)
     systems = [(name, verdict.system) for name, verdict in verdicts if verdict.system]
     if systems:
-        off = "" if any(item.name == "codeSystems" for item in FIGS_CLASSIFICATION) else "# "
-        yield f"  {off}codeSystems:"
-        yield from (f"  {off}  {quoted(name)}: {system}" for name, system in systems)
+        yield "  codeSystems:   # their levels are split as well"
+        yield from (f"    {quoted(name)}: {quoted(system)}" for name, system in systems)
 
 
 def _size(look: Inspection) -> Iterator[str]:

@@ -156,12 +156,17 @@ def _time(counted: Counted, least: int) -> Verdict | None:
 def _number(counted: Counted, least: int) -> Verdict | None:
     if counted.kind != NUMBER:
         return None
-    coded = is_named(counted.name, "code") and not is_named(counted.name, "measure")
-    if counted.whole and coded and counted.distinct > 2:
+    if counted.whole and _is_coded(counted.name) and counted.distinct > 2:
         return Verdict(CATEGORIES, "numbers that are codes, by the name", as_codes=True)
     lone = _sentinel(counted, least)
     notes = [] if lone is None else [f"{lone:g} stands far from the rest: does it mean missing?"]
     return Verdict(NUMBER, notes=tuple(notes))
+
+
+def _is_coded(name: str) -> bool:
+    """Whether numbers of this name are codes."""
+    coded = is_named(name, "code") or is_named(name, "diagnosis")
+    return coded and not is_named(name, "measure")
 
 
 def _sentinel(counted: Counted, least: int) -> float | None:
@@ -182,18 +187,21 @@ def _codes(counted: Counted, least: int) -> Verdict | None:
 
 
 def code_system(counted: Counted) -> str | None:
-    """icd9, icd10 or atc by the form of the values; prefix for other codes of many values."""
+    """icd9, icd10 or atc by the form of the values; other codes of many values by their parts."""
+    if _looks_numeric(counted):  # a reader that knows what is missing makes numbers of them
+        return None
     named = is_named(counted.name, "diagnosis")
     if counted.share("icd9") >= EXACT_CODES and (named or counted.alike.get("icd9_letter", 0)):
         return "icd9"
     if counted.share("atc") >= ALIKE:
         return "atc"
-    if counted.share("icd10") >= EXACT_CODES and not _looks_numeric(counted):
+    if counted.share("icd10") >= EXACT_CODES:
         return "icd10"
-    if counted.distinct <= MANY or _looks_numeric(counted):
+    if counted.distinct <= MANY:
         return None
-    forms = max(counted.share("dotted"), counted.share("code"))
-    return "prefix" if forms >= EXACT_CODES else None
+    if counted.share("dotted") >= EXACT_CODES:
+        return "dotted"
+    return "prefix:1,3" if counted.share("code") >= EXACT_CODES else None
 
 
 def _text(counted: Counted, least: int) -> Verdict:
@@ -203,6 +211,8 @@ def _text(counted: Counted, least: int) -> Verdict:
     scale = on_a_scale(values) if not counted.others.rows else None
     if scale is not None:
         return Verdict(ORDERED, "words with an order", order=tuple(scale))
+    if _looks_numeric(counted) and _is_coded(counted.name):
+        return Verdict(CATEGORIES, "numbers that are codes, by the name", as_codes=True)
     if _looks_numeric(counted):
         return Verdict(NUMBER, "numbers that were read as text")
     if counted.others.kinds:

@@ -77,19 +77,19 @@ def plot_calibration(bins: pd.DataFrame, *, ax: Any = None) -> Any:
     """Draw observed against predicted rates of `calibration`; returns the figure.
 
     Each group has its panel, with 95% intervals, all on the same axes. Groups of fewer than 10 rows
-    with or without the outcome are left out.
+    with or without the outcome are left out, and bins of fewer than 10 rows.
     """
     panels = list(_panels(bins, _positives_of_bins))
-    shown = [panel for panel in panels if panel.is_large]
-    ends = ["predicted", "observedHigh"]
-    highest = max((panel.lines[ends].to_numpy(float).max() for panel in shown), default=1.0)
-    limit = min(1.0, 1.05 * highest)
+    shown = [_large_bins(panel)[["predicted", "observed"]] for panel in panels if panel.is_large]
+    highest = max((rates.to_numpy(float).max(initial=0.0) for rates in shown), default=1.0)
+    limit = min(1.0, 1.2 * highest)
 
     def behind(panel: Panel, ax: Any) -> None:
-        ax.plot(panel.lines["predicted"], panel.lines["observed"], "-", color=BEHIND)
+        lines = _large_bins(panel)
+        ax.plot(lines["predicted"], lines["observed"], "-", color=BEHIND)
 
     def draw(panel: Panel, ax: Any) -> str:
-        lines = panel.lines
+        lines = _large_bins(panel)
         ends = [lines["observed"] - lines["observedLow"], lines["observedHigh"] - lines["observed"]]
         style = {"fmt": "o", "markersize": 3.5, "capsize": 2, "linewidth": 1, "color": LOWERS}
         ax.errorbar(lines["predicted"], lines["observed"], np.maximum(0, ends), **style)
@@ -147,6 +147,11 @@ def _positives_of_curve(lines: pd.DataFrame) -> tuple[float, float]:
 def _positives_of_bins(lines: pd.DataFrame) -> tuple[float, float]:
     positives = float((lines["rows"] * lines["observed"]).sum())
     return positives, float(lines["rows"].sum()) - positives
+
+
+def _large_bins(panel: Panel) -> Any:
+    """The lines of a calibration table that stand for enough rows."""
+    return panel.lines[panel.lines["rows"] >= LEAST]
 
 
 def _drawn(panels: list[Panel], draw: Any, behind: Any, axes: dict[str, Any], ax: Any) -> Any:

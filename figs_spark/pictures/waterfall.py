@@ -25,6 +25,7 @@ from figs_spark.pictures.lettering import (
 from figs_spark.pictures.shapes import Compound, Drawing, Line, Rect, Shape, Text
 from figs_spark.pictures.svg import to_html, to_svg
 from figs_spark.treesum.explanation import Explanation, Met
+from figs_spark.treesum.intervals import SHOWN
 
 MARGIN = 18.0
 NAME, CONDITION, VALUE = 88.0, 280.0, 110.0  # columns on the left
@@ -123,7 +124,8 @@ def _steps(explanation: Explanation) -> Iterator[Step]:
     for k, (met, values) in enumerate(zip(explanation.conditions, explanation.contributions)):
         reached = tuple(a + b for a, b in zip(total, values))
         shown = tuple(map(_shown, met)) or (("always", ""),)
-        yield Step(f"Tree {k + 1}", shown, total, reached, tuple(map(reading.change, values)), True)
+        texts = tuple(explanation.changed(k, value) for value in values)
+        yield Step(f"Tree {k + 1}", shown, total, reached, texts, True)
         total = reached
     score = explanation.score
     yield Step("Sum", (), zero, score, tuple(map(reading.absolute, score)), False)
@@ -132,6 +134,12 @@ def _steps(explanation: Explanation) -> Iterator[Step]:
         texts = tuple(map(reading.predicted, prediction))
         ends = score if reading.in_log_odds else prediction  # a risk has no place among log odds
         yield Step("Prediction", ((reading.rule, ""),), zero, ends, texts, False)
+    if explanation.interval is not None:
+        low, high = explanation.interval
+        if reading.in_log_odds:
+            low, high = (math.log(risk / (1 - risk)) for risk in (low, high))
+        how = (("by bootstrap samples, for these splits", ""),)
+        yield Step(SHOWN, how, (low,), (high,), (explanation.interval_text,), False)
     if reading.threshold is not None:
         at, text = reading.threshold
         words = reading.decided(explanation.prediction[0])
@@ -139,9 +147,12 @@ def _steps(explanation: Explanation) -> Iterator[Step]:
 
 
 def _shown(met: Met) -> tuple[str, str]:
-    """Condition and value; "or missing" is left out if the value is not missing."""
+    """Condition and value; "or missing" is left out if the value is not missing. Of a set of
+    categories only the value is shown."""
     if met.value == "missing":
         return met.condition, met.value
+    if met.own and "{" in met.condition:  # a set; a single level is short, and says more
+        return met.own, ""
     return met.condition.removesuffix(" or missing"), met.value
 
 

@@ -36,10 +36,11 @@ from figs_spark.stages.base.outputs import (
 )
 from figs_spark.stages.params import catalogue as params
 from figs_spark.stages.params.catalogue import composed
-from figs_spark.stages.params.declared import with_signature
+from figs_spark.stages.params.declared import Declared, with_signature
 from figs_spark.treesum import Feature, TreeSum
 from figs_spark.treesum.adjustments import Adjustment
 from figs_spark.treesum.contents import read_members
+from figs_spark.treesum.levels import as_fitted
 from figs_spark.treesum.nodes import only_named
 from figs_spark.treesum.prediction import Outcome
 from figs_spark.treesum.serialization import to_dict
@@ -52,9 +53,14 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 AUTO_RIDGE = 3.0
-_WITHOUT = (params.LEAF_COL, params.CONTRIBUTIONS_COL, params.VALIDATION_COL)
+_WITHOUT = (
+    params.LEAF_COL,
+    params.CONTRIBUTIONS_COL,
+    params.VALIDATION_COL,
+    params.POLISH,
+    *params.INTERVALS,
+)
 _CHANGED = (
-    replace(params.MAX_SPLITS, default=10, text="splits of each member; None: no limit"),
     replace(
         params.SUBSET,
         default="auto",
@@ -62,13 +68,22 @@ _CHANGED = (
     ),
     replace(
         params.REG_PARAM,
+        default=AUTO_RIDGE,
         text="ridge (in units of row weights) that is added to the weight of a leaf, in the gain "
         f"of a split and in its values; 0: none; 'auto': {AUTO_RIDGE:g}",
     ),
     replace(params.SEED, text="seed of bootstrap samples and feature subsets"),
 )
-REGRESSION = composed(params.FIGS_REGRESSION, _WITHOUT, _CHANGED, params.SAMPLING)
-CLASSIFICATION = composed(params.FIGS_CLASSIFICATION, _WITHOUT, _CHANGED, params.SAMPLING)
+
+
+def _sized(splits: int) -> tuple[Declared, ...]:
+    """The changed Params, with this number of splits."""
+    text = "splits of each member, 60 for numbers and 25 for classes; None: no limit"
+    return (*_CHANGED, replace(params.MAX_SPLITS, default=splits, text=text))
+
+
+REGRESSION = composed(params.FIGS_REGRESSION, _WITHOUT, _sized(60), params.SAMPLING)
+CLASSIFICATION = composed(params.FIGS_CLASSIFICATION, _WITHOUT, _sized(25), params.SAMPLING)
 
 
 class BaggedModel(FittedModel):
@@ -137,12 +152,12 @@ class BaggedModel(FittedModel):
         ]
         return "\n".join([*lines, *self._evaluation])
 
-    def rules(self) -> pd.DataFrame:
+    def rules(self, full: bool = False) -> pd.DataFrame:
         """One row per leaf: member (from 1), tree, leaf, path as text, value, rows, weight."""
         import pandas as pd
 
         self._check_fitted()
-        parts = [rules(member, self._output_names()) for member in self.members]
+        parts = [rules(member, self._output_names(), full) for member in self.members]
         for number, part in enumerate(parts, start=1):
             part.insert(0, "member", number)
         return pd.concat(parts, ignore_index=True)
@@ -261,7 +276,7 @@ class BaggedEstimator(Growing):
             trained = train(checked.table, plan, members, weights, get("oobScore"), step)
         model: BaggedModel = self._copyValues(self._model_class())
         model._resetUid(self.uid)
-        model.members = tuple(only_named(trained.models))
+        model.members = tuple(as_fitted(trained.models))
         model._classes, model._class_names = target.classes, checked.class_names
         if (out_of_bag := trained.out_of_bag) is not None:
             model.oobScore, model.oobAuc = out_of_bag.score, out_of_bag.area

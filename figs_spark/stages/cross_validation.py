@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_FOLDS = 250
+REFITS = {"with_refit": "lossWithRefit", "without_refit": "lossWithoutRefit"}
 ALLOWED_ERRORS = 0.5  # standard errors that the recommended size may lose
 
 
@@ -33,11 +34,13 @@ class SizePath:
 
     `table` has one row per number of splits. `loss` is the squared error (in classification, of the
     probabilities) on held-out rows, as a mean over the folds, with its `standardError`.
+    `lossWithRefit` is that of models whose values are fitted together at the end (of two classes by
+    logistic regression unless `refit` says otherwise), `lossWithoutRefit` of values as they grew.
     `trainingLoss` is the loss of the model of all rows on these rows. `bic` is
     rows * log(trainingLoss) + log(rows) * (1 + the freedom of each split): a split chooses a value
     and a threshold, which is 2; or, if it is a set of categories, a value and the side of each
     category that its leaf has, but for one.
-    `model` is the model of all rows, at its largest size: `path.model.truncate(path.recommended)`.
+    `model` is the model of all rows, at its largest size, and `chosen` at the recommended one.
     `foldLosses` has the loss of every size in each fold.
     """
 
@@ -58,6 +61,11 @@ class SizePath:
         within = excess.mean() <= ALLOWED_ERRORS * excess.sem()
         within[self.best] = True
         return int(within.idxmax())
+
+    @property
+    def chosen(self) -> Any:
+        """The model of all rows at the recommended size."""
+        return self.model.truncate(self.recommended)
 
     @property
     def best(self) -> int:

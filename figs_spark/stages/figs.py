@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from figs_spark.exports.instrument import Family
 from figs_spark.pictures.shapes import Drawing
 from figs_spark.pictures.trees import draw_model
 from figs_spark.pictures.waterfall import DrawnExplanation
-from figs_spark.stages.base.checks import Checked, check
+from figs_spark.stages.base.checks import Checked, check_but_text
 from figs_spark.stages.base.estimator import NestedSizes, progress_bar
 from figs_spark.stages.base.inputs import used_numbers
 from figs_spark.stages.base.model import MOST_NATIVE_OUTPUTS
@@ -29,12 +30,25 @@ from figs_spark.stages.base.outputs import (
     ThresholdParams,
 )
 from figs_spark.stages.calibration import Calibrating
-from figs_spark.stages.cross_validation import SizePath, fold_column, fold_losses, size_table
+from figs_spark.stages.cross_validation import (
+    REFITS,
+    SizePath,
+    fold_column,
+    fold_losses,
+    size_table,
+)
+from figs_spark.stages.intervals import (
+    check_intervals,
+    interval_column,
+    resampled,
+    row_interval,
+)
 from figs_spark.stages.params.catalogue import CALIBRATE, FIGS_CLASSIFICATION, FIGS_REGRESSION
 from figs_spark.stages.params.declared import with_signature
 from figs_spark.treesum import Feature, Node, TreeSum
 from figs_spark.treesum.adjustments import Adjustment
 from figs_spark.treesum.contents import read_sum
+from figs_spark.treesum.levels import as_fitted
 from figs_spark.treesum.nodes import only_named
 from figs_spark.treesum.serialization import to_dict
 from figs_spark.treesum.strict_json import Entry, plain
@@ -104,10 +118,10 @@ class FIGSModel(Calibrating):
             table["validationLoss"] = self._validation_losses
         return table
 
-    def rules(self) -> pd.DataFrame:
+    def rules(self, full: bool = False) -> pd.DataFrame:
         """One row per leaf: tree, leaf, path as text, value, rows, weight."""
         self._check_fitted()
-        return rules(self.treeSum, self._output_names())
+        return rules(self.treeSum, self._output_names(), full)
 
     def truncate(self, k: int) -> Self:
         """The model as it was after its first k splits."""
@@ -137,7 +151,8 @@ class FIGSModel(Calibrating):
         cells = self._cells(row)
         scores, _ = self._scores(cells)
         prediction = self._target.expected_table(scores)[0]
-        return DrawnExplanation.of(self.treeSum, self._labels(), cells, prediction)
+        interval = row_interval(self.treeSum, self._target, cells)
+        return DrawnExplanation.of(self.treeSum, self._labels(), cells, prediction, interval)
 
     def _drawing(self, width: float, small_cell: int | None = None) -> Drawing:
         return draw_model(self.treeSum, self._labels(small_cell), width)
@@ -175,6 +190,8 @@ class FIGSModel(Calibrating):
         if name := self.getOrDefault("contributionsCol"):
             trees = contribution_columns(self.treeSum, features)
             outputs[name] = F.array(*[t[0] if len(t) == 1 else F.array(*t) for t in trees])
+        if name := self.getOrDefault("riskIntervalCol"):
+            outputs[name] = interval_column(self.treeSum, self._target, features)
         return outputs
 
     # Saving
@@ -200,7 +217,6 @@ class FIGSEstimator(NestedSizes):
     """Grows one FIGS model."""
 
     _model_class: type[FIGSModel]
-    _reads_scalars = True
 
     def crossValidatePath(
         self, dataset: DataFrame, numFolds: int = 5, foldCol: str | None = None
@@ -215,10 +231,12 @@ class FIGSEstimator(NestedSizes):
         dataset = self._with_derived(dataset)
         fold = fold_column(dataset, numFolds, foldCol, self.getOrDefault("seed"))
         whole = self.copy()._set(validationIndicatorCol=None)
-        checked = check(dataset, whole, self._classification, held=fold)
+        checked = check_but_text(dataset, whole, self._classification, held=fold)
         with progress_bar(self.getOrDefault("verbose"), None) as step:
-            plan = self._plan(checked)
-            trained = train(checked.table, plan, numFolds + 1, progress=step, reported=numFolds)
+            plan, members = self._plan(checked), numFolds + 1
+            trained = train(
+                checked.table, plan, members, progress=step, reported=numFolds, both_refits=True
+            )
         held_out = (trained.held_out_losses or [])[:numFolds]
         empty = [k for k, losses in enumerate(held_out) if np.isnan(losses).any()]
         if empty:
@@ -229,13 +247,31 @@ class FIGSEstimator(NestedSizes):
         by_fold = fold_losses(held_out, len(full.losses))
         freedoms = (trained.freedoms or [])[numFolds]
         table = size_table(by_fold, full.losses, checked.table.rows, freedoms)
+        for name in ("with_refit", "without_refit"):
+            losses = getattr(trained, name)
+            table[REFITS[name]] = (
+                np.nan if losses is None else fold_losses(losses[:numFolds], len(table)).mean()
+            )
         return SizePath(table, whole._model(checked, Trained([full])), by_fold)
 
     def _grow(self, dataset: DataFrame) -> tuple[Checked, Trained]:
         with progress_bar(self.getOrDefault("verbose"), self.getOrDefault("maxSplits")) as step:
-            checked = self._check_rows(dataset)
-            trained = train(checked.table, self._plan(checked), progress=step)
+            samples = self.getOrDefault("intervalSamples")
+            checked = self._check_rows(dataset) if samples else self._checked_but_text(dataset)
+            check_intervals(self, checked.table.target.classes)
+            table, weights = checked.table, None
+            if samples:
+                table, weights = resampled(table, samples, self.getOrDefault("seed"))
+            plan = self._plan(checked)
+            trained = train(table, plan, weights=weights, progress=step, samples=samples)
         return checked, trained
+
+    def _checked_but_text(self, dataset: DataFrame) -> Checked:
+        """What `_check_rows` gives; samples of rows are drawn by content, and need all of it."""
+        self._check_params()
+        checked = check_but_text(self._with_derived(dataset), self, self._classification)
+        self._check_params(checked.table.target.classes)
+        return checked
 
     def _model(self, checked: Checked, trained: Trained) -> FIGSModel:
         """The model of at most `maxSplits`; if rows are held out, of the size with least loss."""
@@ -246,7 +282,8 @@ class FIGSEstimator(NestedSizes):
             kept = int(np.argmin(losses))
         model: FIGSModel = self._copyValues(self._model_class())
         model._resetUid(self.uid)
-        (model.treeSum,) = only_named([grown.truncate(kept)])
+        tree_sum = replace(grown.truncate(kept), samples=trained.samples)
+        (model.treeSum,) = as_fitted([tree_sum])
         model._classes = checked.table.target.classes
         model._class_names = checked.class_names
         model._validation_losses = None if losses is None else tuple(losses.tolist())

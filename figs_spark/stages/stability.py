@@ -22,7 +22,7 @@ from figs_spark.stages.base.checks import check
 from figs_spark.stages.base.estimator import progress_bar
 from figs_spark.stages.figs import FIGSEstimator
 from figs_spark.stages.gfigs.estimator import GFIGSEstimator
-from figs_spark.stages.gfigs.params import POOLED
+from figs_spark.stages.gfigs.params import POOLED, SHRINK
 from figs_spark.stages.gfigs.weights import weighted_table
 from figs_spark.treesum import TreeSum
 
@@ -121,7 +121,7 @@ def training_inputs(
     table, _ = weighted_table(prepared, estimator)
     plan = estimator._plan(prepared.checked)
     plan = replace(plan, rules=replace(plan.rules, max_splits=estimator._largest()))
-    if estimator.getOrDefault("weighting") == POOLED:
+    if estimator.getOrDefault("weighting") in (POOLED, SHRINK):  # one structure for all groups
         return table, plan, {ALL: estimator.getOrDefault("maxSplits")}
     return table, plan, {group: estimator._size_of(group) for group in prepared.groups}
 

@@ -38,7 +38,9 @@ def revalued(
         return replace(node, left=changed(branches[1], new), right=changed(branches[2], new))
 
     trees = tuple(changed(tree, None) for tree in model.trees)
-    return replace(model, trees=trees, constant=constant, losses=tuple(losses), path=None)
+    return replace(
+        model, trees=trees, constant=constant, losses=tuple(losses), path=None, samples=None
+    )
 
 
 def as_path(model: TreeSum) -> tuple[Coefficients, ...]:

@@ -15,8 +15,13 @@ def tells_small_counts(models: Sequence[TreeSum], least: int) -> bool:
 
 
 def without_counts(model: TreeSum) -> TreeSum:
-    """The model with 0 rows and weight 0 in every node: it predicts the same."""
-    return replace(model, trees=tuple(map(_uncounted, model.trees)))
+    """The model with 0 rows and weight 0 in every node: it predicts the same.
+
+    Coefficients say nothing without the weights. The width of an interval would tell how few rows a
+    leaf has.
+    """
+    trees = tuple(map(_uncounted, model.trees))
+    return replace(model, trees=trees, path=None, samples=None)
 
 
 def _uncounted(node: Node) -> Node:

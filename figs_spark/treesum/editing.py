@@ -76,7 +76,7 @@ def edited(model: TreeSum, changes: Changes) -> tuple[TreeSum, tuple[str, ...]]:
     trees = _renumbered(trees)
     splits = sum(node.split is not None for tree in trees for node in tree.walk())
     losses = (math.inf,) * (splits + 1)
-    return replace(model, trees=tuple(trees), losses=losses, path=None), said
+    return replace(model, trees=tuple(trees), losses=losses, path=None, samples=None), said
 
 
 def _tree(number_of: int, tree: Node, changes: Changes) -> Node:

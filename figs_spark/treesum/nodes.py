@@ -16,12 +16,13 @@ import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from figs_spark.treesum.code_systems import code_system
 from figs_spark.treesum.times import TIMES, to_numbers
 
 Category = str | bool | float
@@ -41,7 +42,8 @@ class Feature:
     and for text without categories. A fitted model has the categories that some split lists.
     `others` is how many values were too rare in training, or beyond the most frequent, to be
     categories of their own. Categories that are `ordered` are split at a place in their order: the
-    split lists all from there on.
+    split lists all from there on. Codes of a `system` have levels among their categories, and a
+    code that is not among them counts as the narrowest level that holds it.
     """
 
     __module__ = "figs_spark"
@@ -52,6 +54,7 @@ class Feature:
     kind: str = ""
     others: int = 0
     ordered: bool = False
+    system: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kind", self.kind or kind_of(self.categories))
@@ -59,7 +62,19 @@ class Feature:
     def label(self, category: Category) -> str:
         if self.labels is not None and self.categories is not None:
             return self.labels[self.categories.index(category)]
+        if self.system and isinstance(category, str):
+            return code_system(self.system).label(category)
         return str(category).removesuffix(".0") if isinstance(category, float) else str(category)
+
+    def resolved(self, value: Any) -> Any:
+        """A value as one of the categories, if it is one or in one."""
+        if not self.system or not isinstance(value, str):
+            return value
+        return code_system(self.system).resolved(value, self._known)
+
+    @cached_property
+    def _known(self) -> frozenset[Category]:
+        return frozenset(self.categories or ())
 
     @property
     def holds_numbers(self) -> bool:
@@ -190,7 +205,7 @@ class TreeSum:
     `losses[k]` is the weighted mean squared error on the training rows after k splits; with the
     link "logit", by which f is log odds, it is that of the probabilities. `path` has the
     coefficients of every size if values were fitted together. `remarks` say what was done to the
-    values after the growing.
+    values after the growing. `samples` has the coefficients in bootstrap samples of the rows.
     """
 
     __module__ = "figs_spark"
@@ -202,6 +217,7 @@ class TreeSum:
     link: str = IDENTITY
     path: tuple[Coefficients, ...] | None = None
     remarks: tuple[str, ...] = ()
+    samples: tuple[Coefficients, ...] | None = None
 
     @property
     def outputs(self) -> int:
@@ -233,17 +249,23 @@ class TreeSum:
         if not trees:
             root = self.trees[0]
             trees = [Node(self.constant, root.rows, root.weight, own_rows=root.own_rows)]
-        smaller = replace(self, trees=tuple(trees), losses=self.losses[: k + 1])
-        if self.path is None or k >= len(self.path):
+        samples = self.samples if k >= len(self.splits) else None
+        smaller = replace(self, trees=tuple(trees), losses=self.losses[: k + 1], samples=samples)
+        if self.path is None or k >= len(self.path) - 1:
             return smaller
         return smaller.with_path(self.path[: k + 1])
 
     def with_path(self, path: tuple[Coefficients, ...]) -> TreeSum:
         """With the values that the last coefficients of a path give, and the path."""
+        trees = self.valued(path[-1])
+        return replace(self, trees=trees, constant=path[0][0], path=path, samples=None)
+
+    def valued(self, coefficients: Coefficients) -> tuple[Node, ...]:
+        """The trees with the values that these coefficients give; the first has the constant."""
         first, *others = self.trees
         none = (0.0,) * self.outputs
-        trees = [first.valued(path[-1][0], path[-1]), *(t.valued(none, path[-1]) for t in others)]
-        return replace(self, trees=tuple(trees), constant=path[0][0], path=path)
+        of_first = first.valued(coefficients[0], coefficients)
+        return of_first, *(tree.valued(none, coefficients) for tree in others)
 
     def predict(self, values: Any) -> NDArray[np.float64]:
         """Raw scores, shape (rows, outputs).
@@ -350,7 +372,8 @@ def _cells(series: Any) -> NDArray[Any]:
 def _column(feature: Feature, cells: NDArray[Any]) -> NDArray[Any]:
     """Numbers as float64 with NaN for missing; text and booleans as objects."""
     if not feature.holds_numbers:
-        return np.asarray(cells, dtype=object)
+        cells = np.asarray(cells, dtype=object)
+        return np.array([feature.resolved(v) for v in cells], object) if feature.system else cells
     if feature.is_time and cells.dtype.kind in "OMU":
         return to_numbers(feature.kind, cells)
     if cells.dtype == object:

@@ -35,7 +35,10 @@ def without_empty_branches(model: TreeSum) -> TreeSum:
     the others.
 
     The splits that are left are numbered again, each with the loss that the model had after it.
+    Values that were fitted together stay as they are: those of smaller sizes need all splits.
     """
+    if model.path is not None:
+        return model
     trees = [_reached(tree) for tree in model.trees]
     if trees == list(model.trees):
         return model
@@ -48,7 +51,7 @@ def without_empty_branches(model: TreeSum) -> TreeSum:
     for tree in still:
         growing[0] = _raised(growing[0], tree.value)
     losses = (model.losses[0], *(model.losses[step + 1] for step in kept))
-    return replace(model, trees=tuple(growing), losses=losses)
+    return replace(model, trees=tuple(growing), losses=losses, samples=None)
 
 
 def _reached(node: Node) -> Node:

@@ -82,7 +82,7 @@ def in_points(model: TreeSum, most: int) -> tuple[TreeSum, Points]:
         for k, (tree, (values, _)) in enumerate(zip(model.trees, trees))
     )
     losses = (math.inf,) * len(model.losses)
-    return replace(model, trees=rounded, losses=losses, path=None), points
+    return replace(model, trees=rounded, losses=losses, path=None, samples=None), points
 
 
 def _leaves(tree: Node) -> tuple[Floats, Floats]:

@@ -11,6 +11,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
+from figs_spark.treesum.code_systems import is_system
 from figs_spark.treesum.nodes import (
     BOOLEAN,
     LOGIT,
@@ -90,6 +91,8 @@ def to_dict(model: TreeSum) -> dict[str, Any]:
         data["path"] = [[[plain(v) for v in b] for b in size] for size in model.path]
     if model.remarks:
         data["remarks"] = list(model.remarks)
+    if model.samples is not None:
+        data["samples"] = [[[plain(v) for v in b] for b in one] for one in model.samples]
     return data
 
 
@@ -97,7 +100,7 @@ def from_dict(data: Any, source: str = "this text", path: str = "") -> TreeSum:
     """What `to_dict` gave; `path` is its place in the file. In version 1 it says its format."""
     entry = Entry(data, source, path)
     head = ("format", "version") if "format" in entry.object() else ()
-    later = () if head else ("link", "path", "remarks")
+    later = () if head else ("link", "path", "remarks", "samples")
     fields = entry.fields((*head, "features", "constant", "losses", "trees"), later)
     if head and data["format"] != FORMAT:
         fields["format"].refuse(repr(FORMAT))
@@ -130,6 +133,12 @@ def _with_later_entries(model: TreeSum, fields: dict[str, Entry]) -> TreeSum:
         if valued is None or (valued.trees, valued.constant) != (model.trees, model.constant):
             fields["path"].damaged("the coefficients give other values than those of the trees")
         model = valued
+    if "samples" in fields:
+        size, items = len(model.splits), fields["samples"].items()
+        samples = tuple(_coefficients(item, model, size) for item in items)
+        if not samples or min(n.weight for tree in model.trees for n in tree.walk()) <= 0:
+            fields["samples"].damaged("there are no samples, or nodes without weight")
+        model = replace(model, samples=samples)
     return model
 
 
@@ -168,6 +177,8 @@ def _feature_to_dict(feature: Feature) -> dict[str, Any]:
         data["others"] = feature.others
     if feature.ordered:
         data["ordered"] = True
+    if feature.system:
+        data["system"] = feature.system
     return data
 
 
@@ -178,7 +189,7 @@ def _features(entry: Entry) -> tuple[Feature, ...]:
 
 
 def _feature(entry: Entry) -> Feature:
-    fields = entry.fields(["name"], ["categories", "labels", "kind", "others", "ordered"])
+    fields = entry.fields(["name"], ["categories", "labels", "kind", "others", "ordered", "system"])
     categories, labels = None, None
     if "categories" in fields:
         categories = _categories(fields["categories"])
@@ -197,7 +208,10 @@ def _feature(entry: Entry) -> Feature:
     ordered = "ordered" in fields and fields["ordered"].boolean()
     if ordered and (kind or kind_of(categories)) != TEXT:
         fields["ordered"].refuse("no such entry for anything but text")
-    return Feature(fields["name"].text(), categories, labels, kind, others, ordered)
+    system = fields["system"].text() if "system" in fields else ""
+    if system and not (is_system(system) and (kind or kind_of(categories)) == TEXT):
+        fields["system"].refuse("a known system of codes, for text")
+    return Feature(fields["name"].text(), categories, labels, kind, others, ordered, system)
 
 
 def _category_to_json(category: Category) -> Any:

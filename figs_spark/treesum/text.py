@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import json
 import math
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from figs_spark.treesum.nodes import BOOLEAN, CODE, Feature, Node, Split, TreeSum
+from figs_spark.treesum.code_systems import code_system
+from figs_spark.treesum.intervals import SHOWN, leaf_intervals
+from figs_spark.treesum.nodes import BOOLEAN, CODE, Category, Feature, Node, Split, TreeSum
+from figs_spark.treesum.paths import Turn, merged, shorter, turns_to_leaves
 from figs_spark.treesum.small_cells import hidden
 from figs_spark.treesum.small_cells import shown as shown_count
 from figs_spark.treesum.times import shown_time
@@ -18,7 +22,9 @@ from figs_spark.treesum.times import shown_time
 if TYPE_CHECKING:
     import pandas as pd
 
-CATEGORIES_SHOWN = 6  # in a printed model; rules name them all
+CATEGORIES_SHOWN = 6  # of a set; the count of the others is shown
+WIDTH = 100  # characters of a printed line
+NARROWEST = 40  # of these for conditions, at least
 
 
 def describe(
@@ -35,7 +41,7 @@ def describe(
     """
     lines = [f"{title}: {_size(model)}", *_instruction([model], outcome), ""]
     lines += _table(model, _output_names(model, outputs), small_cell)
-    return "\n".join([*lines, *_other_values([model])])
+    return "\n".join([*lines, *_other_values([model]), *_full_sets([model])])
 
 
 def describe_each(
@@ -50,7 +56,8 @@ def describe_each(
     for heading, model in models.items():
         lines += ["", f"{heading}: {_size(model)}", ""]
         lines += _table(model, _output_names(model, outputs), small_cell)
-    return "\n".join([*lines, *_other_values(list(models.values()))])
+    every = list(models.values())
+    return "\n".join([*lines, *_other_values(every), *_full_sets(every)])
 
 
 def _size(model: TreeSum) -> str:
@@ -59,16 +66,36 @@ def _size(model: TreeSum) -> str:
 
 def _instruction(models: Sequence[TreeSum], outcome: str) -> list[str]:
     several = "s" if models[0].outputs > 1 else ""
-    lines = [
-        f"Start at 0; in each tree follow the conditions to a leaf and add its value{several}; "
-        f"the sum is {outcome}."
-    ]
+    start = f"Start at 0; in each tree follow the conditions to a leaf and add its value{several};"
+    end = f"the sum is {outcome}."
+    short = len(start) + len(end) < WIDTH
+    lines = [f"{start} {end}"] if short else [start, *textwrap.wrap(end, WIDTH)]
     if any(model.splits for model in models):
         lines.append("Values in parentheses belong to nodes that are split further: not added.")
     if any(tree.own_rows is not None for model in models for tree in model.trees):
         lines.append("Rows are the group's own; the weight has the share of other groups' rows.")
     remarks = dict.fromkeys(remark for model in models for remark in model.remarks)
-    return [*lines, *(f"{remark}." for remark in remarks)]
+    return [*lines, *(part for remark in remarks for part in textwrap.wrap(f"{remark}.", WIDTH))]
+
+
+def _full_sets(models: Sequence[TreeSum]) -> list[str]:
+    """The sets that the trees show in part, each once."""
+    texts = [
+        _of_values(model.features[split.feature], split, split.listed_left, None)
+        for model in models
+        for split in model.splits
+        if _is_cut(model.features[split.feature], split)
+    ]
+    if not texts:
+        return []
+    wrapper = textwrap.TextWrapper(WIDTH, initial_indent=" " * 4, subsequent_indent=" " * 8)
+    lines = map(wrapper.wrap, dict.fromkeys(texts))
+    return ["", "Sets in full:", *(line for part in lines for line in part)]
+
+
+def _is_cut(feature: Feature, split: Split) -> bool:
+    listed = _without_inner(feature, split.categories or ())
+    return not feature.ordered and len(listed) > CATEGORIES_SHOWN
 
 
 def _other_values(models: Sequence[TreeSum]) -> list[str]:
@@ -85,22 +112,39 @@ def _other_values(models: Sequence[TreeSum]) -> list[str]:
     return lines
 
 
-def rules(model: TreeSum, outputs: Sequence[str] | None = None) -> pd.DataFrame:
+def rules(model: TreeSum, outputs: Sequence[str] | None = None, full: bool = False) -> pd.DataFrame:
     """One row per leaf: tree (from 1), leaf (from 0, left to right), path, value, rows, weight.
 
-    With several outputs there is a column `value_<output>` for each.
+    With several outputs there is a column `value_<output>` for each. With bootstrap samples and one
+    output, `low` and `high` are the ends of the interval of the value. A large set shows its most
+    frequent categories and the count of the others, unless `full`.
     """
     import pandas as pd
 
     names = ["value"]
     if model.outputs > 1:
         names = [f"value_{name}" for name in _output_names(model, outputs)]
+    shown = None if full else CATEGORIES_SHOWN
     records = [
-        [k, leaf, _joined(conditions), *node.value, node.shown_rows, node.weight]
+        [k, leaf, path_text(model, turns, shown), *node.value, node.shown_rows, node.weight]
         for k, tree in enumerate(model.trees, start=1)
-        for leaf, (conditions, node) in enumerate(_leaves(model, tree, ()))
+        for leaf, (turns, node) in enumerate(turns_to_leaves(tree))
     ]
-    return pd.DataFrame(records, columns=["tree", "leaf", "path", *names, "rows", "weight"])
+    table = pd.DataFrame(records, columns=["tree", "leaf", "path", *names, "rows", "weight"])
+    if model.samples is not None and model.outputs == 1:
+        ends = [leaf[0] for of_tree in leaf_intervals(model) for leaf in of_tree]
+        table.insert(4, "low", [low for low, _ in ends])
+        table.insert(5, "high", [high for _, high in ends])
+    return table
+
+
+def path_text(model: TreeSum, turns: Sequence[Turn], shown: int | None) -> str:
+    """The conditions on the way to a leaf."""
+    texts = [
+        condition(model.features[split.feature], split, left, shown)
+        for split, left in merged(model.features, turns)
+    ]
+    return _joined(texts)
 
 
 def condition(feature: Feature, split: Split, left: bool, shown: int | None = None) -> str:
@@ -155,16 +199,37 @@ def number(value: float) -> str:
 
 
 def _membership(feature: Feature, split: Split, left: bool, shown: int | None) -> str:
-    listed, inside = split.categories or (), left == split.listed_left
+    listed: Sequence[Category] = split.categories or ()
+    inside = left == split.listed_left
     if _is_boolean(feature) and len(listed) == 1:
         return "is true" if listed[0] == inside else "is false"
     if feature.ordered and feature.categories is not None:
         first = min(listed, key=feature.categories.index)
         return f"{'>=' if inside else '<'} {_quoted(feature.label(first))}"
+    listed = _without_inner(feature, listed)
+    if len(listed) == 1 and _is_level(feature, listed[0]):
+        return f"{'in' if inside else 'not in'} {feature.label(listed[0])}"
     labels = [_quoted(feature.label(category)) for category in listed]
     if shown is not None and len(labels) > shown:
         labels[shown:] = [f"... {len(labels) - shown} more"]
     return f"{'in' if inside else 'not in'} {{{', '.join(labels)}}}"
+
+
+def _is_level(feature: Feature, category: Category) -> bool:
+    return bool(feature.system) and code_system(feature.system).is_level(str(category))
+
+
+def _without_inner(feature: Feature, listed: Sequence[Category]) -> Sequence[Category]:
+    """The listed categories without those that a listed level holds."""
+    levels = [str(category) for category in listed if _is_level(feature, category)]
+    if not levels:
+        return listed
+    system = code_system(feature.system)
+    return [
+        category
+        for category in listed
+        if not any(key != category and system.holds(key, str(category)) for key in levels)
+    ]
 
 
 def _only_missing(feature: Feature, split: Split, left: bool) -> bool:
@@ -186,19 +251,6 @@ def _joined(conditions: Sequence[str]) -> str:
     if len(conditions) < 2:
         return "".join(conditions) or "always"
     return " and ".join(f"({c})" if c.endswith(" or missing") else c for c in conditions)
-
-
-def _leaves(
-    model: TreeSum, node: Node, conditions: tuple[str, ...]
-) -> Iterator[tuple[tuple[str, ...], Node]]:
-    """Every leaf below this node, with the conditions on the way to it."""
-    if not (branches := node.branches):
-        yield conditions, node
-        return
-    split, *children = branches
-    for child, left in zip(children, (True, False), strict=True):
-        text = condition(model.features[split.feature], split, left)
-        yield from _leaves(model, child, (*conditions, text))
 
 
 def row_texts(tree: Node, small_cell: int | None) -> Callable[[Node], str]:
@@ -223,8 +275,12 @@ def _table(model: TreeSum, outputs: Sequence[str], small_cell: int | None) -> li
     def cells(node: Node, rows: Callable[[Node], str]) -> list[str]:
         values = [f"({value(v)})" if node.split else f"{value(v)} " for v in node.value]
         unshown = small_cell is not None or _unweighted(node)
+        if intervals:
+            values.append(intervals.get(id(node), ""))
         return [*values, rows(node), "" if unshown else weight(node.weight)]
 
+    intervals = _interval_texts(model, value) if small_cell is None else {}
+    outputs = [*outputs, *([SHOWN] if intervals else [])]
     table = [["", *(f"{name} " for name in outputs), "rows", "weight"]]
     for k, tree in enumerate(model.trees, start=1):
         if k > 1:
@@ -234,27 +290,52 @@ def _table(model: TreeSum, outputs: Sequence[str], small_cell: int | None) -> li
         table += [[label, *cells(node, rows)] for label, node in outline]
     if not any(row[-1] for row in table[1:]):
         table = [row[:-1] for row in table]
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    return [_justified(row, widths) for row in table]
+    first, *widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    first = min(first, max(NARROWEST, WIDTH - sum(width + 2 for width in widths)))
+    return [line for row in table for line in _justified(row, [first, *widths])]
+
+
+def _interval_texts(model: TreeSum, value: Callable[[float], str]) -> dict[int, str]:
+    """The interval of each leaf as text, by its identity; a small leaf could be told by it."""
+    if model.samples is None or model.outputs > 1:
+        return {}
+    leaves = [leaf for tree in model.trees for leaf in tree.leaves()]
+    ends = [leaf[0] for of_tree in leaf_intervals(model) for leaf in of_tree]
+    return {id(n): f"{value(low)} to {value(high)}" for n, (low, high) in zip(leaves, ends)}
 
 
 def _unweighted(node: Node) -> bool:
     return math.isclose(node.weight, node.shown_rows, rel_tol=1e-9)
 
 
-def _outline(model: TreeSum, node: Node, label: str, indent: str) -> Iterator[tuple[str, Node]]:
+def _outline(
+    model: TreeSum, node: Node, label: str, indent: str, turns: tuple[Turn, ...] = ()
+) -> Iterator[tuple[str, Node]]:
     yield label, node
     if branches := node.branches:
         split, *children = branches
+        feature = model.features[split.feature]
         for child, left in zip(children, (True, False), strict=True):
-            text = condition(model.features[split.feature], split, left, CATEGORIES_SHOWN)
-            yield from _outline(model, child, indent + text, indent + "|   ")
+            text = condition(feature, shorter(feature, split, turns), left, CATEGORIES_SHOWN)
+            below = (*turns, (split, left))
+            yield from _outline(model, child, indent + text, indent + "|   ", below)
 
 
-def _justified(row: Sequence[str], widths: Sequence[int]) -> str:
-    first, *others = row
+def _justified(row: Sequence[str], widths: Sequence[int]) -> list[str]:
+    """A line with its cells; what is too long for the first one continues below."""
+    label, *others = row
     cells = [cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)]
-    return "  ".join([first.ljust(widths[0]), *cells]).rstrip()
+    first, *more = _broken(label, widths[0])
+    return ["  ".join([first.ljust(widths[0]), *cells]).rstrip(), *more]
+
+
+def _broken(label: str, width: int) -> list[str]:
+    """A label in lines of this width, broken at spaces; lines of the tree go on."""
+    if len(label) <= width:
+        return [label]
+    start = label[: len(label) - len(label.lstrip(" |"))]
+    parts = textwrap.wrap(label[len(start) :], max(20, width - len(start) - 4))
+    return [start + parts[0], *(f"{start}    {part}" for part in parts[1:])]
 
 
 def aligned(values: Sequence[float], sign: str = "", digits: int = 4) -> Callable[[float], str]:

@@ -25,7 +25,6 @@ from jobs.bench.presets import (
     TEN_MEMBERS,
     TREE,
     WIDE_ARRAY,
-    WIDE_BEFORE,
     XGBOOST,
     XGBOOST_TREES,
     laid_out,
@@ -38,7 +37,7 @@ COMPARED: dict[str, list[tuple[str, str, float]]] = {  # by case: numerator, den
     "members": [(BAGGED_IMODELS, BAGGED, 20)],
     "forest": [(BAGGED, FOREST, 1), (TEN_MEMBERS, ONE_MEMBER, 4)],
     "small fit": [(AUTO, TREE, 0.35), (GROUPS, TREE, 2.2)],
-    "wide": [(CLUSTER, WIDE_BEFORE, 0.2), (WIDE_ARRAY, WIDE_BEFORE, 0.08)],
+    "wide": [(WIDE_ARRAY, CLUSTER, 0.08)],
     "partitions": [
         (laid_out(mode, layout), laid_out(mode, EVEN), 1.3)
         for mode in (AUTO, CLUSTER)

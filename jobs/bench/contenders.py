@@ -106,13 +106,6 @@ def figs_on_array(spark: SparkSession, task: Task) -> Scorer:
     )
 
 
-def figs_array_made(spark: SparkSession, task: Task) -> Scorer:
-    """As in 0.1.0: Spark makes one array of thousands of columns before Python sees them."""
-    estimator = figs_estimator(task, "cluster")
-    estimator._reads_scalars = False
-    return figs_scorer(estimator.fit(task.frame(spark)))
-
-
 def figs_groups(spark: SparkSession, task: Task) -> Scorer:
     """G-FIGS; the group is whether the first feature is above one half."""
     with_group = [F.col("*"), (F.col(task.data.features[0]) > 0.5).cast("int").alias("group")]
@@ -281,7 +274,6 @@ CONTENDERS = {
     ),
     presets.XGBOOST_TREES: Contender(xgboost_trees, "xgboost"),
     presets.WIDE_ARRAY: Contender(figs_on_array),
-    presets.WIDE_BEFORE: Contender(figs_array_made),
     presets.GROUPS: Contender(figs_groups),
     presets.ONE_MEMBER: Contender(
         bagged(numEstimators=1, featureSubsetStrategy="all", mode="cluster")

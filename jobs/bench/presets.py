@@ -14,7 +14,7 @@ SKLEARN = "scikit-learn HistGB stumps"
 BAGGED, FOREST = "figs_spark Bagging-FIGS", "MLlib RandomForest"
 BAGGED_IMODELS = "scikit-learn bagging of imodels FIGS"
 XGBOOST_TREES = "xgboost.spark, 100 trees"
-WIDE_ARRAY, WIDE_BEFORE = "figs_spark cluster, array column", "figs_spark cluster, as in 0.1.0"
+WIDE_ARRAY = "figs_spark cluster, array column"
 GROUPS = "figs_spark G-FIGS, 2 groups"
 EVEN = "8 splits"
 LAYOUTS: dict[str, int | str] = {  # files, each of which is a split of the input
@@ -185,7 +185,7 @@ PRESETS = {
         )
     ),
     "wide": Preset(
-        cases=(Case("wide", 50_000, 5_000, 12, {CLUSTER: 1, WIDE_ARRAY: 1, WIDE_BEFORE: 1}),),
+        cases=(Case("wide", 50_000, 5_000, 12, {CLUSTER: 1, WIDE_ARRAY: 1}),),
         heap="2g",
     ),
     "scoring": Preset(

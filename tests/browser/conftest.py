@@ -67,8 +67,8 @@ def show(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Opened]]:
         return page
 
     yield opened
+    for context in contexts:
+        context.close()
     for page in pages:
         assert page.said == []
         assert [url.partition("://")[0] for url in page.requests] == ["file"]
-    for context in contexts:
-        context.close()

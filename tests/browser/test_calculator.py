@@ -15,7 +15,9 @@ from figs_spark.exports.instrument import Instrument, Result
 from figs_spark.exports.page.calculator import NO_RESULT
 from figs_spark.exports.page.fields import Wording, make_fields
 from figs_spark.exports.page.page import Page, to_html
+from figs_spark.treesum import Feature, Node, Split, TreeSum
 from figs_spark.treesum.reading import MINUS, Labels
+from figs_spark.treesum.times import to_number
 from tests.browser.forms import FILL, entries, patients
 from tests.support.fitted import NAMES, fitted
 from tests.support.hostile import HOSTILE
@@ -103,6 +105,37 @@ def test_typed_by_keyboard_alone(show: Callable[..., Any]) -> None:
         row = dict(zip(model.inputs, (*cells, known[mechanism])))
         answer = page.run("() => ({...document.getElementById('result-box').dataset})")
         check(model, model.evaluate([row]), [answer])
+
+
+def test_dates_and_times_are_typed_as_such(show: Callable[..., Any]) -> None:
+    """A date, a point in time by UTC, a local time; also those before 1970 and not known."""
+    kinds = ("date", "timestamp", "timestamp_ntz")
+    features = tuple(Feature(f"{kind} of visit", kind=kind) for kind in kinds)
+    limits = (18_000.5, 1_600_000_000.0, -86_400.5)
+    trees = [
+        Node((0.0,), 2, 2.0, Split(j, j, 1.0, j == 1, threshold=limit), *leaves(0.1 * (j + 1)))
+        for j, limit in enumerate(limits)
+    ]
+    model = instrument(TreeSum(features, tuple(trees), (0.0,), (0.0,) * 4), classes=2)
+    page = show(page_of(model))
+    before_1970 = ("1969-12-30T23:59:59.400", "1969-12-31T00:00")
+    moments = ("2020-09-13T12:26:40", "2020-09-13T12:26:41", *before_1970, "")
+    typed = [
+        [["field-0", day], ["field-1", one], ["field-2", two]]
+        for day in ("2019-04-14", "2019-04-15", "1900-02-28", "")
+        for one, two in zip(moments, reversed(moments))
+    ]
+    rows = [
+        {f"{kind} of visit": to_number(kind, text or None) for kind, (_, text) in zip(kinds, row)}
+        for row in typed
+    ]
+    assert check(model, model.evaluate(rows), page.run(FILL, typed)) == len(rows)
+    steps = page.page.inner_text("#result-steps")
+    assert "date of visit > 2019-04-14 or not known (not known)" in steps
+
+
+def leaves(value: float) -> tuple[Node, Node]:
+    return Node((value,), 1, 1.0), Node((2 * value,), 1, 1.0)
 
 
 def test_it_says_why(show: Callable[..., Any]) -> None:

@@ -10,6 +10,8 @@ import pytest
 
 from tests.browser.pages import pages
 
+A4_WIDTH = 695  # pixels between the margins
+
 # Every control has a name that a screen reader can say, and every picture has a title.
 NAMELESS = """() => [
   ...[...document.querySelectorAll("input, select, button")].filter((control) =>
@@ -18,6 +20,15 @@ NAMELESS = """() => [
     !picture.querySelector("title").textContent.trim()),
   ...[...document.querySelectorAll("fieldset")].filter((set) =>
     !set.querySelector("legend").textContent.trim()),
+].map((item) => item.outerHTML.slice(0, 200))"""
+
+# On a phone a chart, the checklist and the head of a list are seen whole; only wide tables and
+# pictures of trees scroll.
+CUT_OFF = """() => [
+  ...[...document.querySelectorAll(".pictures .picture, #checklist .scrolls")].filter((box) =>
+    box.scrollWidth > box.clientWidth + 1),
+  ...[...document.querySelectorAll("caption:not(.heard)")].filter((caption) =>
+    caption.getClientRects().length > 0 && caption.clientWidth < 150),
 ].map((item) => item.outerHTML.slice(0, 200))"""
 
 IDS = "() => [...document.querySelectorAll('[id]')].map((item) => item.id)"
@@ -66,6 +77,7 @@ def test_a_narrow_screen_scrolls_down_only(name: str, show: Callable[..., Any]) 
     page = show(pages()[name](), width=390, height=844)
     filled(page.page)
     assert page.run("() => document.documentElement.scrollWidth") <= 390
+    assert page.run(CUT_OFF) == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -87,6 +99,14 @@ def test_everything_has_a_name(name: str, show: Callable[..., Any]) -> None:
     assert len(ids) == len(set(ids))
     assert set(page.run(REFERRED)) <= set(ids)
     assert page.page.get_attribute("html", "lang") == "en"
+
+
+@pytest.mark.parametrize("name", pages())
+def test_paper_is_wide_enough(name: str, show: Callable[..., Any]) -> None:
+    """If anything is wider than the paper, the browser prints everything in small type."""
+    page = show(pages()[name](), width=A4_WIDTH)
+    page.page.emulate_media(media="print")
+    assert page.run("() => document.documentElement.scrollWidth") <= A4_WIDTH
 
 
 def test_on_paper_the_calculator_is_a_card(show: Callable[..., Any], tmp_path: Path) -> None:

@@ -23,13 +23,13 @@ GROUP = "the group"
 
 # How many models each engine runs in the test of agreement, on 100 rows each.
 MODELS = {
-    "Python": 700,
-    "SQLite": 600,
-    "DuckDB": 400,
+    "Python": 600,
+    "SQLite": 420,
+    "DuckDB": 320,
     "PostgreSQL": 400,
-    "Spark SQL": 60,
-    "onnxruntime": 120,
-    "JPMML": 80,
+    "Spark SQL": 20,
+    "onnxruntime": 240,
+    "JPMML": 60,
     "translated": 60,
 }
 

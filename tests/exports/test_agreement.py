@@ -17,8 +17,10 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from pyspark.sql.types import BooleanType, DoubleType, StringType, StructType
 
+from figs_spark.exports import engines
 from figs_spark.exports.dialects import DIALECTS
-from figs_spark.exports.engines import run_onnx, run_pmml, translated
+from figs_spark.exports.engines import run_onnx, run_onnx_models, run_pmml, translated
+from figs_spark.exports.instrument import Instrument
 from figs_spark.exports.onnx_model import to_onnx
 from figs_spark.exports.pmml import to_pmml
 from figs_spark.exports.python_source import to_python
@@ -133,17 +135,17 @@ def test_spark_sql(spark: SparkSession, record_property: Record) -> None:
     for name, kind in batches.types(DIALECTS["spark"]).items():
         schema.add(name, kinds[kind])
 
-    @runs("Spark SQL", 20)
+    @runs("Spark SQL", 10)
     @given(seed=seeds)
     def run(seed: int) -> None:
-        batch, rows = models(distinct(seed, done), 20, heavy=False), patients(seed)
+        batch, rows = models(distinct(seed, done), 10, heavy=False), patients(seed)
         frame = spark.createDataFrame([tuple(row.values()) for row in rows], schema)
         frame.createOrReplaceTempView("rows")
         table = [list(row) for row in spark.sql(batches.select(batch, "spark")).collect()]
         check(batch, rows, table)
 
     run()
-    said(record_property, "Spark SQL", 20 * len(done))
+    said(record_property, "Spark SQL", 10 * len(done))
 
 
 def test_plain_python(tmp_path: Path, record_property: Record) -> None:
@@ -173,24 +175,34 @@ def test_plain_python(tmp_path: Path, record_property: Record) -> None:
 def test_onnxruntime(record_property: Record) -> None:
     done: list[int] = []
 
-    @runs("onnxruntime", 10)
+    @runs("onnxruntime", 60)
     @given(seed=seeds)
     def run(seed: int) -> None:
-        rows = patients(seed)
-        for model in models(distinct(seed, done), 10):
-            found = run_onnx(to_onnx(model), model, rows)
-            agree(model, Vectors(tuple(rows), tuple(model.evaluate(rows))), found)
+        _in_onnxruntime(models(distinct(seed, done), 60), patients(seed))
 
     run()
-    said(record_property, "onnxruntime", 10 * len(done))
+    said(record_property, "onnxruntime", 60 * len(done))
+
+
+def _in_onnxruntime(batch: list[Instrument], rows: list[dict[str, Any]]) -> None:
+    tables = run_onnx_models([(to_onnx(model), model) for model in batch], rows)
+    for model, table in zip(batch, tables, strict=True):
+        agree(model, Vectors(tuple(rows), tuple(model.evaluate(rows))), table)
 
 
 def test_onnxruntime_with_a_missing_category_below_another_set() -> None:
     """As NaN it went to the wrong side in one of these models."""
-    rows = patients(1030)
-    for model in models(1030, 10):
-        found = run_onnx(to_onnx(model), model, rows)
-        agree(model, Vectors(tuple(rows), tuple(model.evaluate(rows))), found)
+    _in_onnxruntime(models(1030, 10), patients(1030))
+
+
+@pytest.mark.parametrize("crash", ["import os; os.abort()", "raise SystemExit(3)"])
+def test_a_fault_of_onnxruntime_ends_no_other_process(
+    crash: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engines, "_RUN_ONNX", crash)
+    (model,) = models(1, 1)
+    with pytest.raises(ValueError, match=r"onnxruntime ended with code (-6|3): it says nothing"):
+        run_onnx(to_onnx(model), model, patients(1))
 
 
 @pytest.mark.spark

@@ -60,7 +60,7 @@ def shapes(model: Any) -> list[list[tuple[int, Any, Any]]]:
 def test_one_member_on_all_rows_and_features_is_figs(
     data: DataFrame, bagged: Any, single: Any, label: str
 ) -> None:
-    given = {"featuresCols": FEATURES, "labelCol": label, "maxSplits": 5}
+    given = {"featuresCols": FEATURES, "labelCol": label, "maxSplits": 5, "regParam": 0}
     one = bagged(numEstimators=1, bootstrap=False, featureSubsetStrategy="all", **given).fit(data)
     assert to_dict(one.members[0]) == to_dict(single(**given).fit(data).treeSum)
 
@@ -153,7 +153,7 @@ def test_out_of_bag_predictions_come_from_the_members_that_left_out_the_row(
 def test_the_out_of_bag_score_is_near_the_test_score(spark: SparkSession) -> None:
     train, test = patients(spark, 2000, seed=1), patients(spark, 2000, seed=2)
     bagged = BaggedFIGSRegressor(
-        featuresCols=FEATURES, labelCol="days", numEstimators=30, oobScore=True
+        featuresCols=FEATURES, labelCol="days", numEstimators=30, maxSplits=10, oobScore=True
     ).fit(train)
     scored: Any = bagged.transform(test).select("days", "prediction").toPandas()
     errors = (scored["days"] - scored["prediction"]) ** 2

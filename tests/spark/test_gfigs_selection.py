@@ -105,6 +105,38 @@ def test_sizes_of_the_other_variants(data: tuple[DataFrame, DataFrame], weightin
     assert found.model.membershipModel is None
 
 
+def test_a_weighting_is_chosen_and_the_reason_told(data: tuple[DataFrame, DataFrame]) -> None:
+    train, validation = data
+    weightings = ("shrink", "separate", "pooled")
+    found = select_gfigs(
+        classifier(refit="logistic"), train, validation, [2, 4], sensitivities=[0.8],
+        weightings=weightings,
+    )  # fmt: skip
+    last = found.table.groupby("membership").tail(1).set_index("weighting")
+    assert last.index.tolist() == list(weightings)
+    best = last["specificityAt0.8"].max()
+    (chosen,) = last.index[last["chosen"]]
+    assert last.loc[chosen, "specificityAt0.8"] == best
+    assert found.model.getWeighting() == found.estimator.getWeighting() == chosen
+    assert found.reason.startswith(f"{chosen}: specificity {best:.3f} at sensitivity 0.8")
+    assert all(name in found.reason for name in weightings)
+    with pytest.raises(ValueError, match="weightings are some of membership, shrink"):
+        select_gfigs(classifier(), train, validation, weightings=["mixed"])
+
+
+def test_without_validation_rows_folds_choose(data: tuple[DataFrame, DataFrame]) -> None:
+    train, validation = data
+    rows = train.withColumn("fold", F.lit(0)).unionByName(validation.withColumn("fold", F.lit(1)))
+    pooled = classifier(weighting="pooled")
+    found = select_gfigs(pooled, rows, None, [3], sensitivities=[0.8], numFolds=2, foldCol="fold")
+    one, other = pooled.copy()._set(maxSplits=3).fit(train), pooled.copy()._set(maxSplits=3)
+    parts = [one.transform(validation), other.fit(validation).transform(train)]
+    scored = parts[0].unionByName(parts[1])
+    point = operating_points(scored, [0.8], "died", "rawPrediction")["specificity"][0]
+    assert found.table["specificityAt0.8"].tolist() == [point, point]
+    assert "rows of other folds" in found.reason
+
+
 def test_what_cannot_be_chosen(data: tuple[DataFrame, DataFrame]) -> None:
     train, validation = data
     with pytest.raises(ValueError, match="A GFIGSClassifier is needed, got GFIGSRegressor"):

@@ -91,6 +91,9 @@ def test_estimators(
     (tmp_path / "model.svg").write_text(model.toSVG())
     (tmp_path / "model.html").write_text(model._repr_html_())
     (tmp_path / "rules.csv").write_text(model.rules().to_csv())
+    model.report(tmp_path / "report.html")
+    model.export(tmp_path / "model.py")
+    model.export(tmp_path / "model.sql", dialect="sqlite", table="visits", keep=[])
     assert unclean_files(tmp_path) == []
     assert is_clean(repr(model._features))
     for feature in model._features[: len(TEXTS)]:

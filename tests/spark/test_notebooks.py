@@ -23,6 +23,7 @@ NAMES = [
     "02_gfigs_clinical",
     "03_bagging_and_tuning",
     "04_scale_and_deploy",
+    "05_real_ehr",
 ]
 DEPLOYING = FOLDER / "04_scale_and_deploy.ipynb"
 

@@ -85,6 +85,9 @@ def test_better_sums(open_page: Open) -> None:
     assert means[0] > 2 * rate
     names = page.run("rates.calibrate")
     assert f"{names['test'].count():,} new rows" in page.printed
+    names = page.run("intervalSamples")
+    assert "95% interval" in page.printed
+    assert len(names["model"].transform(names["test"]).first()["between"]) == 2
     assert not page.rest
 
 
@@ -208,6 +211,9 @@ def groups(page: Reader) -> None:
     assert (names["comparison"].table["all"] > 0.5).all()
     rows = names["train"].count() + names["validation"].count()
     assert next(iter(chosen.model.models.values())).treeSum.trees[0].rows == rows
+    names = page.run('weighting="shrink"')
+    assert page.printed.count("Tree 1 (all rows)") == 1
+    assert names["best"].reason in page.printed
 
 
 def test_deployment(open_page: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

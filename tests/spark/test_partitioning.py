@@ -19,7 +19,6 @@ from figs_spark import FIGSClassifier, FIGSRegressor
 from figs_spark.dataframes.compat import BATCH_ROWS, arrow_batches, parallelism
 from figs_spark.engine import backends, packing, table
 from figs_spark.engine.grower import Growth
-from figs_spark.stages.base import checks
 from figs_spark.treesum import TreeSum
 from tests.support.small import assert_same_model
 
@@ -105,25 +104,6 @@ def test_a_partition_with_most_of_the_rows(
         model = fitted("risk", uneven, mode="cluster")
     assert "dealt out evenly" in caplog.text
     assert_same_model(model, models["risk"])
-
-
-def test_features_that_travel_as_columns(
-    patients: DataFrame, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As thousands of them do: the same sample, the same bins, the same model."""
-    monkeypatch.setattr(table, "SAMPLE_ROWS", 1000)
-    monkeypatch.setattr(table, "SMALL_ROWS", 1000)
-    numbers = FIGSRegressor(
-        featuresCols=["few", "many", "often", "flag"], labelCol="risk", maxSplits=5, maxBins=20
-    )
-    as_array = numbers.fit(patients).treeSum
-    monkeypatch.setattr(checks, "MANY_FEATURES", 1)
-    assert checks.check(patients, numbers, False).table.scalars
-    assert numbers.fit(patients).treeSum == as_array
-    monkeypatch.setattr(table, "SMALL_ROWS", 10_000)
-    small = numbers.fit(patients).treeSum
-    monkeypatch.setattr(checks, "MANY_FEATURES", 500)
-    assert numbers.fit(patients).treeSum == small
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)

@@ -84,9 +84,17 @@ def test_every_family_fits_log_odds(data: DataFrame) -> None:
 def test_sizes_are_chosen_by_the_fitted_values(data: DataFrame) -> None:
     held = logistic(validationIndicatorCol="held").fit(data)
     assert len(held.summary) == 5
-    path = logistic().crossValidatePath(data, numFolds=3)
+    path = logistic(calibrate=False).crossValidatePath(data, numFolds=3)
     assert path.model.link == "logit"
     assert path.table["loss"].between(0, 0.26).all()
+    greedy = logistic(refit="none", calibrate=False).crossValidatePath(data, numFolds=3)
+    for one, other in ((path, greedy), (greedy, path)):
+        with_refit = one.table["lossWithRefit"].tolist()
+        assert with_refit == pytest.approx(path.table["loss"].tolist())
+        assert other.table["lossWithoutRefit"].tolist() == pytest.approx(
+            greedy.table["loss"].tolist()
+        )
+    assert path.chosen.numSplits == path.recommended
 
 
 def test_log_odds_of_numbers_or_many_classes_are_refused(data: DataFrame) -> None:
@@ -193,3 +201,11 @@ def test_contradictions_about_log_odds_are_named_at_once(data: DataFrame) -> Non
         both.fit(data)
     with pytest.raises(ValueError, match="refit 'linear' a probability"):
         logistic(loss="logistic", refit="linear").fit(data)
+
+
+def test_driver_and_cluster_polish_the_same_model(data: DataFrame) -> None:
+    asked: dict[str, Any] = {"featuresCols": FEATURES, "labelCol": "days", "maxSplits": 5}
+    asked |= {"regParam": "auto", "polish": True, "minInstancesPerNode": 5}
+    here, there = (FIGSRegressor(**asked, mode=mode).fit(data) for mode in ("driver", "cluster"))
+    assert_same_model(there.treeSum, here.treeSum)
+    assert there.summary["loss"].is_monotonic_decreasing

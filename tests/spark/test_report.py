@@ -114,6 +114,7 @@ def test_a_report_of_gfigs(rows: DataFrame, tmp_path: Path) -> None:
 
 
 def test_a_model_in_points_says_what_rounding_costs(rows: DataFrame, tmp_path: Path) -> None:
+    rows = rows.withColumn("died", F.when(F.col("died") == 1, "dead").otherwise("alive"))
     model = FIGSClassifier(featuresCols=FEATURES, labelCol="died", maxSplits=4).fit(rows)
     pointed = model.toPoints(maxTotal=8)
     table = pointed.pointsTable(rows)
@@ -122,7 +123,14 @@ def test_a_model_in_points_says_what_rounding_costs(rows: DataFrame, tmp_path: P
     assert table["predicted"].is_monotonic_increasing
     assert ((table["observedLow"] <= table["observed"]) & (table["observed"] <= 1)).all()
     path = pointed.report(tmp_path / "points.html", rows, original=model)
-    assert "Before and after the change" in path.read_text("utf-8")
+    text = path.read_text("utf-8")
+    assert "Before and after the change" in text
+    card = text.partition("What a total of points means")[2].partition("</table>")[0]
+    shown = [f"{100 * rate:.1f}% (" in card for rate in table["observed"]]
+    events = (table["observed"] * table["rows"]).round()
+    few = [0 < min(e, n - e) < 11 for e, n in zip(events, table["rows"])]
+    assert any(shown)
+    assert not any(seen and hides for seen, hides in zip(shown, few))
     totals = np.array([pointed.points.total(s) for s in pointed._scores(rows.toPandas())[0][:, 0]])
     counts = dict(zip(*np.unique(totals, return_counts=True)))
     assert dict(zip(table["total"], table["rows"])) == counts

@@ -371,6 +371,7 @@ def test_every_param_has_a_keyword_a_setter_and_a_getter(stage: Any) -> None:
         "featuresCols": ["a"],
         "categoricalCols": ["a"],
         "orderedCols": {"a": ["low", "high"]},
+        "codeSystems": {"a": "icd9"},
         "derivedCols": {"b": "a + 1"},
         "thresholds": [0.5, 0.5],
         "monotone": {"a": 1},

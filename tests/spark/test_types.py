@@ -6,6 +6,8 @@ It starts no Spark, but takes as long as a test that does.
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -50,6 +52,15 @@ roc_auc(label="died")  # call-arg
 """
 
 
+@pytest.fixture
+def _usual_recursion() -> Iterator[None]:
+    """mypy lets Python recurse deeper, and leaves it so: later tests could end the process."""
+    usual = sys.getrecursionlimit()
+    yield
+    sys.setrecursionlimit(usual)
+
+
+@pytest.mark.usefixtures("_usual_recursion")
 def test_mypy_sees_keywords_setters_and_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

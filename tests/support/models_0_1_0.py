@@ -41,7 +41,13 @@ FEATURES: dict[str, Any] = {
 AMOUNT: dict[str, Any] = {**FEATURES, "labelCol": "amount", "maxSplits": 8}
 EVENT: dict[str, Any] = {**FEATURES, "labelCol": "event", "maxSplits": 8}
 GRADE: dict[str, Any] = {**FEATURES, "labelCol": "grade", "maxSplits": 8}
-MEMBERS: dict[str, Any] = {"numEstimators": 5, "idCol": "id", "oobScore": True, "seed": 7}
+MEMBERS: dict[str, Any] = {
+    "numEstimators": 5,
+    "idCol": "id",
+    "oobScore": True,
+    "seed": 7,
+    "regParam": 0,
+}
 
 ESTIMATORS: dict[str, Any] = {
     "regression": FIGSRegressor(**AMOUNT),

@@ -19,9 +19,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date
-from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -48,21 +47,17 @@ INPUTS = (  # tests that give the stages and jobs what they must refuse or survi
 )
 
 
-def faults(kind: Callable[[Trial], None]) -> dict[str, Any]:
-    """Faults of a kind on a standalone cluster."""
-    started = time.perf_counter()
+def faults(names: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The figures of each kind of fault, all on one standalone cluster."""
     with tempfile.TemporaryDirectory() as home:
         folder = Path(home)
         with standalone(folder / "cluster") as cluster, cluster_session(cluster.url) as spark:
             data = spark.read.parquet(write_rows(spark, folder))
             trial = Trial(cluster, spark, data, folder, Random(SEED))
-            kind(trial)
-    return {
-        "ends": [[*key, count] for key, count in trial.ends.items()],
-        "tried": sum(trial.ends.values()),
-        "failures": trial.failures,
-        "seconds": time.perf_counter() - started,
-    }
+            for name in names:
+                started = time.perf_counter()
+                KINDS[name](trial)
+                yield name, trial.figures() | {"seconds": time.perf_counter() - started}
 
 
 def inputs() -> dict[str, Any]:
@@ -113,17 +108,29 @@ def _tested(arguments: list[str], **environment: str) -> dict[str, Any]:
     }
 
 
-STEPS: dict[str, Callable[[], dict[str, Any]]] = {
-    **{kind.__name__: partial(faults, kind) for kind in FAULTS},
+KINDS = {kind.__name__: kind for kind in FAULTS}
+OTHERS: dict[str, Callable[[], dict[str, Any]]] = {
     "inputs": inputs,
     "mutations": mutations,
     "memory": memory,
 }
 
 
+def figures_of(steps: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The figures of each step as soon as it is done."""
+    if kinds := [name for name in steps if name in KINDS]:
+        yield from faults(kinds)
+    for name in steps:
+        if name not in KINDS:
+            yield name, OTHERS[name]()
+
+
 def table() -> str:
     """The figures of the last run, as Markdown."""
-    figures = {step: json.loads((FIGURES / f"{step}.json").read_text("utf-8")) for step in STEPS}
+    figures = {
+        step: json.loads((FIGURES / f"{step}.json").read_text("utf-8"))
+        for step in (*KINDS, *OTHERS)
+    }
     lines = ["| what was tried | how often | how it ended |", "|---|---|---|"]
     of_faults = [figures[kind.__name__] for kind in FAULTS]
     kinds: dict[str, dict[str, int]] = {}
@@ -159,13 +166,11 @@ def main(arguments: list[str]) -> int:
     logging.getLogger("figs_spark.torture").setLevel(logging.INFO)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the cluster ends, too
     FIGURES.mkdir(parents=True, exist_ok=True)
-    steps = [name for name in arguments if name != "--write"] or [*STEPS, "table"]
+    steps = [name for name in arguments if name != "--write"] or [*KINDS, *OTHERS, "table"]
     failures = []
-    for step in steps:
-        if step != "table":
-            figures = STEPS[step]()
-            failures += figures["failures"]
-            (FIGURES / f"{step}.json").write_text(json.dumps(figures, indent=1), "utf-8")
+    for step, figures in figures_of([step for step in steps if step != "table"]):
+        failures += figures["failures"]
+        (FIGURES / f"{step}.json").write_text(json.dumps(figures, indent=1), "utf-8")
     if "table" in steps:
         print(table())
     if "--write" in arguments:

@@ -95,6 +95,13 @@ class Trial:
         self.ends[fault, end] += 1
         log.info("%d: %s, %s: %s", sum(self.ends.values()), fault, family, end)
 
+    def figures(self) -> dict[str, Any]:
+        """What came of the faults since the last call."""
+        ends = [[*key, count] for key, count in self.ends.items()]
+        figures = {"ends": ends, "tried": sum(self.ends.values()), "failures": self.failures}
+        self.ends, self.failures = Counter(), []
+        return figures
+
     def outcome(self, family: str, trees: Any) -> str:
         return SAME if same(trees, self.expected[family]) else "other trees"
 

@@ -15,7 +15,7 @@ from figs_spark.engine.bins import make_bins
 from figs_spark.engine.constraints import Constraints, ordered, two_sides
 from figs_spark.engine.histograms import Layout
 from figs_spark.engine.refitting import Refit
-from figs_spark.engine.training import _refit
+from figs_spark.engine.training import refit
 from figs_spark.treesum import Feature, TreeSum
 from figs_spark.treesum.nodes import IDENTITY, LOGIT
 from tests.support.oracle import every_cut
@@ -48,7 +48,7 @@ def fitted(data: Data, way: str, splits: int = 8, **constraints: Any) -> TreeSum
     growth = data.growth(**rules)
     data.backend.grow([growth], lambda models: None)
     if way in ("logistic", "logistic refit", "linear refit"):
-        _refit(data.backend, [growth], Refit(IDENTITY if way == "linear refit" else LOGIT), None)
+        refit(data.backend, [growth], Refit(IDENTITY if way == "linear refit" else LOGIT), None)
     return growth.model
 
 

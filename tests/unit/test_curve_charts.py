@@ -127,7 +127,7 @@ def test_the_tables_of_an_evaluation(curves: pd.DataFrame, bins: pd.DataFrame) -
 
     summary = pd.DataFrame(
         {"by": "ward", "group": ["a", None], "auc": 0.7, "aucLow": 0.6, "aucHigh": 0.8}
-    ).assign(sensitivity=0.9, specificity=0.4)
+    ).assign(threshold=0.2, sensitivity=0.9, specificity=0.4)
     figure = draw_roc({"roc": table(curves), "summary": summary})
     assert [ax.get_title() for ax in panels(figure)[1:3]] == [
         "ward = a\nAUC 0.70 (0.60 to 0.80)",
@@ -189,3 +189,12 @@ def only_numbers() -> FIGSClassificationModel:
     model.treeSum = TreeSum((Feature("a"), Feature("b")), (root,), (0.35,), (0.2, 0.1))
     model._classes = 2
     return model
+
+
+def test_bins_that_privacy_hides_are_not_drawn(bins: pd.DataFrame) -> None:
+    whole = bins[bins["group"] == "all"].assign(by="all").astype({"rows": object})
+    whole.iloc[0, whole.columns.get_loc("rows")] = "<11"
+    whole.iloc[:2, whole.columns.get_loc("observed")] = float("nan")
+    (panel,) = panels(draw_calibration({"calibration": whole}))
+    assert len(panel.lines[-1].get_xdata()) <= len(whole) - 2
+    assert panel.get_title() == f"All rows\n{sum(whole['rows'][2:]):,.0f} rows"

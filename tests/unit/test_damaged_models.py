@@ -40,7 +40,7 @@ from tests.support.instruments import log_odds, score_sql
 from tests.support.mutations import mutated
 from tests.support.treesums import FEATURES, random_rows, random_tree_sum
 
-MUTATIONS = int(os.environ.get("FUZZ_MUTATIONS", "4000"))
+MUTATIONS = int(os.environ.get("FUZZ_MUTATIONS", "3000"))
 SOURCE = "a/folder/model.json"
 NAMES = [feature.name for feature in FEATURES]
 ROWS = random_rows(Random(5), 40)

@@ -30,7 +30,8 @@ def test_python_predicts_as_the_model(kind: str, classes: int) -> None:
     exec(model.toPython(), names)
     cells = table.astype(object).where(table.notna(), None)
     found = [names["predict"](row) for row in cells.to_dict("records")]
-    assert [f["prediction"] for f in found] == pytest.approx(list(model.predict(table)))
+    predictions = model.predict(table)["prediction"].tolist()
+    assert [f["prediction"] for f in found] == pytest.approx(predictions)
     if classes:
         own = model.predictProbability(table)
         expected = own[:, 1] if classes == 2 else own

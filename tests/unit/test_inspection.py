@@ -62,6 +62,7 @@ DIAGNOSES = {f"{code}": (20, 2) for code in range(390, 440)} | {"V57.1": (20, 2)
         (texts("diag_1", DIAGNOSES), "codes"),
         (numbers("lab", dict.fromkeys(range(50), 20)), "number"),
         (numbers("admission_type_id", {1: 500, 2: 300, 8: 200}), "categories"),
+        (numbers("diag", dict.fromkeys(range(390, 440), 20)), "categories"),
         (numbers("time_in_hospital", {1: 500, 2: 300, 8: 200}), "number"),
         (numbers("encounter_id", dict.fromkeys(range(1000), 1)), "identifier"),
         (numbers("patient_nbr", dict.fromkeys(range(500), 2)), "patient"),
@@ -92,7 +93,9 @@ def test_what_training_would_do(counted: Counted, use: str) -> None:
         ("dx", [f"I{k}.1" for k in range(10, 60)], "icd10"),
         ("dx", [f"I{k}" for k in range(10, 60)] + ["S72.001A"], "icd10"),
         ("drug", [f"A{k}BA02" for k in range(10, 60)], "atc"),
-        ("test", [f"{k}.{k + 1}.7" for k in range(300)], "prefix"),
+        ("test", [f"{k}.{k + 1}.7" for k in range(300)], "dotted"),
+        ("item", [f"AB{k}" for k in range(100, 400)], "prefix:1,3"),
+        ("diag", [str(k) for k in range(390, 440)], None),  # read as numbers
         ("score", [str(k) for k in range(100)], None),
         ("score", [str(k) for k in range(300)], None),
         ("city", [f"Town{chr(97 + k)}" for k in range(26)], None),
@@ -215,6 +218,7 @@ def test_the_file_to_start_from(look: Inspection) -> None:
     assert settings["exclude"] == ["encounter_id", "seen_by"]
     assert settings["split"]["group"] == "patient_nbr"
     assert settings["model"]["categoricalCols"] == ["admission_type_id"]
+    assert settings["model"]["codeSystems"] == {"diag_1": "icd9"}
     assert settings["model"]["orderedCols"] == {"pain": ["none", "mild", "severe"]}
     assert settings["size"]["choose"] == "recommended"
     assert "# - los\n" in text

@@ -64,12 +64,17 @@ WITHOUT_SPARK = [
     *(
         f"treesum/{name}"
         for name in (
+            "code_systems",
             "contents",
             "counts",
             "disentanglement",
             "editing",
             "fingerprint",
+            "intervals",
+            "levels",
+            "paths",
             "points",
+            "side_by_side",
             "small_cells",
             "strict_json",
             "visible",
@@ -94,6 +99,7 @@ WITHOUT_SPARK = [
     "engine/growing_trees",
     "engine/out_of_bag",
     "engine/permissions",
+    "engine/polishing",
     "engine/recalibration",
     "engine/refitting",
     "engine/replay",

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from figs_spark.engine.refitting import Refit
 from figs_spark.engine.replay import Replay
-from figs_spark.engine.training import _refit
+from figs_spark.engine.training import refit
 from figs_spark.treesum import TreeSum
 from figs_spark.treesum.nodes import LOGIT
 from tests.support.oracle import logistic_figs
@@ -24,7 +24,7 @@ from tests.unit.test_refitting import patients
 def fitted(data: Data, **rules: Any) -> TreeSum:
     growth = data.growth(logistic=True, **({"max_splits": 5} | rules))
     data.backend.grow([growth], lambda models: None)
-    _refit(data.backend, [growth], Refit(LOGIT), None)
+    refit(data.backend, [growth], Refit(LOGIT), None)
     assert len(list(Replay.of(growth).scores(data.blocks[0].codes))) == growth.steps + 1
     return growth.model
 

@@ -52,6 +52,18 @@ def test_conditions_are_in_the_words_of_the_ward() -> None:
     ]
 
 
+def test_a_date_is_asked_for_and_shown_as_a_date() -> None:
+    """Nobody counts days since 1970."""
+    feature, split = Feature("visit", kind="date"), Split(0, 0, 1.0, True, threshold=18_000.5)
+    assert conditions(feature, split) == ["visit ≤ 2019-04-14 or not known", "visit > 2019-04-14"]
+    model = instrument(of_split(feature, split), classes=2)
+    text = to_html(Page(model, RISK, ranges={"visit": (17_000.0, 19_000.0)}))
+    assert 'type="date"' in text
+    assert "2016-07-18 to 2022-01-08 is usual" in text
+    assert "since 1970-01-01" not in text
+    assert "visit is given in days since 1970-01-01." in model.notes
+
+
 def test_a_split_by_missing_alone_is_in_words() -> None:
     known = Split(0, 0, 1.0, False, threshold=float("inf"))
     assert conditions(Feature("x"), known) == ["x: any value", "x: not known"]

@@ -15,7 +15,7 @@ from figs_spark.engine.cells import CellWork, all_cells
 from figs_spark.engine.grower import Growth
 from figs_spark.engine.refitting import LEAST_RIDGE, Basis, Refit, fit_path, newton
 from figs_spark.engine.replay import Replay, held_out_losses
-from figs_spark.engine.training import _refit
+from figs_spark.engine.training import refit
 from figs_spark.treesum import TreeSum
 from figs_spark.treesum.nodes import IDENTITY, LOGIT
 from figs_spark.treesum.serialization import from_json, to_json
@@ -43,7 +43,7 @@ def grown(data: Data, **rules: Any) -> Growth:
 
 def refitted(data: Data, link: str = IDENTITY, **rules: Any) -> TreeSum:
     growth = grown(data, **rules)
-    _refit(data.backend, [growth], Refit(link), None)
+    refit(data.backend, [growth], Refit(link), None)
     return growth.model
 
 
@@ -119,7 +119,7 @@ def test_without_class_weights_the_probabilities_are_rates() -> None:
     scores = {}
     for unweighted in (False, True):
         growth = grown(weighted)
-        _refit(weighted.backend, [growth], Refit(LOGIT, unweighted), (1.0, 6.0))
+        refit(weighted.backend, [growth], Refit(LOGIT, unweighted), (1.0, 6.0))
         scores[unweighted] = 1 / (1 + np.exp(-growth.model.predict(data.X)[:, 0]))
         assert ("without their class weights" in growth.model.remarks[0]) == unweighted
     assert scores[True].mean() == pytest.approx(data.y.mean(), abs=1e-9)
@@ -130,7 +130,7 @@ def test_held_out_losses_are_those_of_the_fitted_sizes() -> None:
     random = np.random.default_rng(0)
     data = replace(patients(classes=2), held=np.where(random.random(400) < 0.3, 0, 255))
     growth = grown(data)
-    _refit(data.backend, [growth], Refit(LOGIT), None)
+    refit(data.backend, [growth], Refit(LOGIT), None)
     total = held_out_losses(iter(data.blocks), [Replay.of(growth)], data.backend.weights)
     held = data.held == 0
     assert total[0] == held.sum()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import re
 from random import Random
 from typing import Any
 
@@ -141,7 +142,7 @@ def test_describe() -> None:
     text = describe(trauma(), "FIGS", "the predicted risk of death, clipped to [0, 1]")
     assert text == (
         "FIGS: 2 trees, 3 splits\n"
-        "Start at 0; in each tree follow the conditions to a leaf and add its value; "
+        "Start at 0; in each tree follow the conditions to a leaf and add its value;\n"
         "the sum is the predicted risk of death, clipped to [0, 1].\n"
         "Values in parentheses belong to nodes that are split further: not added.\n"
         "\n"
@@ -154,7 +155,10 @@ def test_describe() -> None:
         "+\n"
         "Tree 2 (all rows)                                          (+0.0000)  10,000\n"
         "    site in {A, B, C, D, E, F, ... 2 more}                  +0.0500    6,000\n"
-        "    site not in {A, B, C, D, E, F, ... 2 more} or missing   -0.0200    4,000"
+        "    site not in {A, B, C, D, E, F, ... 2 more} or missing   -0.0200    4,000\n"
+        "\n"
+        "Sets in full:\n"
+        "    site in {A, B, C, D, E, F, G, H}"
     )
 
 
@@ -219,9 +223,10 @@ def test_rules() -> None:
         [1, 0, "(gcs <= 8.5 or missing) and age <= 60.5", 0.213, 500, 512.5],
         [1, 1, "(gcs <= 8.5 or missing) and (age > 60.5 or missing)", 0.4123, 312, 312.0],
         [1, 2, "gcs > 8.5", 0.021, 9188, 9188.0],
-        [2, 0, "site in {A, B, C, D, E, F, G, H}", 0.05, 6000, 6000.0],
-        [2, 1, "site not in {A, B, C, D, E, F, G, H} or missing", -0.02, 4000, 4000.0],
+        [2, 0, "site in {A, B, C, D, E, F, ... 2 more}", 0.05, 6000, 6000.0],
+        [2, 1, "site not in {A, B, C, D, E, F, ... 2 more} or missing", -0.02, 4000, 4000.0],
     ]
+    assert rules(trauma(), full=True)["path"][3] == "site in {A, B, C, D, E, F, G, H}"
     assert rules(trauma().truncate(0))["path"].tolist() == ["always"]
 
 
@@ -231,8 +236,11 @@ def test_every_model_prints(random: Random, splits: int, outputs: int) -> None:
     model = random_tree_sum(random, splits, outputs)
     nodes = [node for tree in model.trees for node in tree.walk()]
     header = 4 if splits else 3
-    lines = describe(model, "FIGS", "the score").splitlines()
-    assert len(lines) == header + 1 + len(nodes) + len(model.trees) - 1
+    lines = describe(model, "FIGS", "the score").split("\n\nSets in full")[0].splitlines()
+    begun = [line for line in lines[header:] if re.search(r"[+-]\d\S*\s+[\d,]+", line)]
+    assert len(begun) == len(nodes)
+    assert sum(line == "+" for line in lines) == len(model.trees) - 1
+    assert max(map(len, lines)) <= 100 or max(tree.depth() for tree in model.trees) > 6
     table = rules(model)
     assert len(table) == sum(node.split is None for node in nodes)
     for k, tree in enumerate(model.trees, start=1):

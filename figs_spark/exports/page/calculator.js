@@ -104,6 +104,14 @@
     return Number.isFinite(value) ? { value } : { problem: "This number is too large." };
   }
 
+  // Days or seconds since 1970. A time that is half entered has no value, but is bad input.
+  function readTime(control, milliseconds) {
+    if (control.validity.badInput) return { problem: "This is not a whole date or time." };
+    if (control.value === "") return { value: null };
+    const zone = control.value.includes("T") ? "Z" : "";
+    return { value: Date.parse(control.value + zone) / milliseconds };
+  }
+
   function read(field) {
     if (field.kind === "sign") {
       const checked = form.querySelector(`input[name="${field.id}"]:checked`);
@@ -111,6 +119,7 @@
     }
     const control = document.getElementById(field.id);
     if (field.kind === "number") return readNumber(control.value);
+    if (field.kind === "time") return readTime(control, field.milliseconds);
     return { value: control.value === "" ? null : Number(control.value) };
   }
 
@@ -127,7 +136,7 @@
     const control = document.getElementById(field.id);
     const [low, high] = field.range || [-Infinity, Infinity];
     const outside = result.value !== null && (result.value < low || result.value > high);
-    const words = result.problem || (outside ? `Unusual: most patients have ${low} to ${high}.` : "");
+    const words = result.problem || (outside ? `Unusual: most patients have ${field.usual}.` : "");
     place.textContent = words;
     place.className = result.problem ? "remark wrong" : "remark unusual";
     control.setAttribute("aria-invalid", result.problem ? "true" : "false");
@@ -199,6 +208,7 @@
     }
     if (control.value.trim() === "") return unknown;
     if (field.kind === "choice") return control.selectedOptions[0].textContent;
+    if (field.kind === "time") return control.value.replace("T", " ");
     return field.unit ? `${control.value.trim()} ${field.unit}` : control.value.trim();
   }
 

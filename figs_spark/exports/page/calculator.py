@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from figs_spark.exports.instrument import Instrument
 from figs_spark.exports.page.fields import OTHER, Field, Wording, plain_name
 from figs_spark.exports.page.markup import NOTHING, Html, element, joined
-from figs_spark.treesum.text import number
+from figs_spark.treesum.times import DATE, TIMESTAMP
 
 UNKNOWN = "not known"
 NO_RESULT = "\u2013"
@@ -47,28 +47,34 @@ def _group(model: Instrument, wording: Wording) -> Html:
 
 
 def _row(field: Field) -> Html:
-    return {"number": _number, "sign": _sign, "choice": _choice}[field.kind](field)
+    kinds = {"number": _number, "time": _time, "sign": _sign, "choice": _choice}
+    return kinds[field.kind](field)
 
 
 def _number(field: Field) -> Html:
-    usual = ""
-    if field.range is not None:
-        usual = f"{number(field.range[0])} to {number(field.range[1])} is usual"
-    described = [f"{field.id}-hint"] if field.help or usual else []
-    control = element(
-        "input",
-        id=field.id,
-        type="text",
-        inputmode="decimal",
-        placeholder=UNKNOWN,
-        aria_describedby=" ".join([*described, f"{field.id}-remark"]),
-    )
+    return _typed(field, type="text", inputmode="decimal", placeholder=UNKNOWN)
+
+
+def _time(field: Field) -> Html:
+    """A date or a time, which the browser helps to enter."""
+    kind = field.feature.kind
+    if kind == DATE:
+        return _typed(field, type="date")
+    return _typed(field, "by UTC" if kind == TIMESTAMP else "", type="datetime-local", step="1")
+
+
+def _typed(field: Field, note: str = "", **attributes: str) -> Html:
+    """A value that is typed, with a place for a remark on it."""
+    hints = [field.help, f"{field.usual} is usual" if field.range else "", note]
+    described = [f"{field.id}-hint"] if any(hints) else []
+    described.append(f"{field.id}-remark")
+    control = element("input", id=field.id, aria_describedby=" ".join(described), **attributes)
     unit = element("span", field.unit, class_="unit", aria_hidden="true") if field.unit else NOTHING
     heard = element("span", f" in {field.unit}", class_="heard") if field.unit else NOTHING
     return element(
         "div",
         element("label", field.name, heard, for_=field.id),
-        _hint(field.id, [field.help, usual]),
+        _hint(field.id, hints),
         element("span", control, unit, class_="control"),
         element("p", id=f"{field.id}-remark", class_="remark", role="status"),
         class_="row",

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from figs_spark.exports.instrument import Instrument
+from figs_spark.exports.page.evaluated import Evaluated, Figure, Line
+from figs_spark.exports.page.evaluation import with_interval
 from figs_spark.exports.page.fields import Field
 from figs_spark.exports.page.markup import NOTHING, Html, element, joined, table
 from figs_spark.exports.page.program import worded
@@ -16,8 +18,10 @@ from figs_spark.treesum import Node, TreeSum
 from figs_spark.treesum.nodes import LOGIT
 from figs_spark.treesum.points import Points
 from figs_spark.treesum.reading import MINUS, Labels, Reading
+from figs_spark.treesum.small_cells import HIDDEN
 from figs_spark.treesum.text import number
 
+SAME_RISK = 1e-9
 MOST_LEAVES = 150  # a longer card is not read by anybody
 
 
@@ -26,6 +30,7 @@ def paper_card(
     fields: Mapping[int, Field],
     headings: list[str],
     points: Points | None = None,
+    results: Evaluated | None = None,
 ) -> Html:
     """A card for each sum, under its heading; nothing for an ensemble or a very large model."""
     if model.kind == "mean" or model.leaves > MOST_LEAVES:
@@ -33,7 +38,7 @@ def paper_card(
     parts = []
     for heading, one in zip(headings, model.sums, strict=True):
         title = element("h3", heading) if heading else NOTHING
-        scale = Scale(model, one, points)
+        scale = Scale(model, one, points, results)
         parts.append(element("div", title, _card(scale, fields), class_="card"))
     return joined(parts)
 
@@ -45,6 +50,7 @@ class Scale:
     model: Instrument
     one: TreeSum
     points: Points | None = None
+    results: Evaluated | None = None
 
     @property
     def reading(self) -> Reading:
@@ -113,16 +119,34 @@ def _odds(scale: Scale) -> Html:
 
 
 def _risks(scale: Scale) -> Html:
-    """What each total means."""
+    """What each total means: what the model predicts, and what was observed in the evaluation."""
     assert scale.points is not None
     totals = range(scale.points.largest + 1)
     scores = [np.array([scale.points.score(total)]) for total in totals]
     risks = [float(scale.model.outcome.expected([score])[0][0]) for score in scores]
+    header = ["Total", "Prediction"]
     rows = [
-        (str(total), f"{100 * risk:.1f}%" if scale.model.classes else number(risk))
+        [str(total), f"{100 * risk:.1f}%" if scale.model.classes else number(risk)]
         for total, risk in zip(totals, risks)
     ]
-    return table("What a total of points means", ("Total", "Prediction"), rows, "numbers totals")
+    if scale.results is not None:
+        header.append("Observed, with 95% interval")
+        for row, risk in zip(rows, risks):
+            row.append(_observed(scale.results, risk))
+    return table("What a total of points means", header, rows, "numbers totals")
+
+
+def _observed(results: Evaluated, risk: float) -> str:
+    """The rate among the rows with this risk; a dash if there are none."""
+    for line in results.calibration:
+        if all(isinstance(end, float) and abs(end - risk) < SAME_RISK for end in _ends(line)):
+            known = line["observed"] is not None
+            return with_interval(line, "observed", percent=True) if known else HIDDEN
+    return "\u2013"
+
+
+def _ends(line: Line) -> tuple[Figure, Figure]:
+    return line["low"], line["high"]
 
 
 def _tree(k: int, tree: Node, scale: Scale, fields: Mapping[int, Field]) -> Iterator[Html]:

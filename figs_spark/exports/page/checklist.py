@@ -98,8 +98,8 @@ def checklist_section(statement: Statement, sections: dict[str, str]) -> Html:
         f"{answered} of {len(ITEMS)} items have an answer in every part. The questions are those "
         f"of TRIPOD+AI in short; what stands behind a link or a text is for you to judge."
     )
-    caption = "TRIPOD+AI, item by item"
-    return element("p", words) + table(caption, ("Item", "Part", "Question", "Answer"), rows)
+    header = ("Item", "Part", "Question", "Answer")
+    return element("p", words) + table("TRIPOD+AI, item by item", header, rows, "items")
 
 
 def is_answered(item: Item, statement: Statement, sections: Collection[str]) -> bool:

@@ -16,6 +16,7 @@ from figs_spark.pictures.charts import (
     draw_forest,
 )
 from figs_spark.treesum.reading import MINUS
+from figs_spark.treesum.small_cells import HIDDEN
 from figs_spark.treesum.text import number
 
 FIGURES = {
@@ -110,7 +111,7 @@ def operating_table(results: Evaluated) -> Html:
     counts = [
         (
             _threshold(line),
-            *(shown(line.get(f"{name}PerThousand"), 0) for name in ("flagged", "tp", "fp", "fn")),
+            *(count(line.get(f"{name}PerThousand")) for name in ("flagged", "tp", "fp", "fn")),
         )
         for line in results.operating_points
     ]
@@ -209,7 +210,7 @@ def _bins(results: Evaluated) -> Html:
             f"{shown(line['low'], percent=True)} to {shown(line['high'], percent=True)}",
             count(line["rows"]),
             shown(line["predicted"], percent=True),
-            with_interval(line, "observed", percent=True) if line["observed"] else "hidden",
+            HIDDEN if line["observed"] is None else with_interval(line, "observed", percent=True),
         )
         for line in results.calibration
     ]

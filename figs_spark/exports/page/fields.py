@@ -10,8 +10,9 @@ from typing import Any, Literal
 from figs_spark.exports.instrument import Instrument
 from figs_spark.treesum import Feature
 from figs_spark.treesum.nodes import BOOLEAN, Category
+from figs_spark.treesum.text import value_text
 
-FieldKind = Literal["number", "sign", "choice"]
+FieldKind = Literal["number", "time", "sign", "choice"]
 KEYS = ("name", "unit", "help", "range", "labels", "yesNo")
 OTHER = -1  # a category that no split lists
 
@@ -104,6 +105,14 @@ class Field:
     def name(self) -> str:
         return self.feature.name
 
+    @property
+    def usual(self) -> str:
+        """The range in words; "" if there is none."""
+        if self.range is None:
+            return ""
+        low, high = (value_text(self.feature, value) for value in self.range)
+        return f"{low} to {high}"
+
 
 def make_fields(
     model: Instrument,
@@ -141,13 +150,15 @@ def _field(
         kind=kind,
         unit=wording.unit or "",
         help=wording.help or "",
-        range=known if kind == "number" else None,
+        range=known if kind in ("number", "time") else None,
         options=options,
     )
 
 
 def _kind(feature: Feature, wording: Wording) -> tuple[FieldKind, tuple[Option, ...]]:
     """How a column is asked for, and the choices."""
+    if feature.is_time:
+        return "time", ()
     if feature.categories is None and not wording.yes_no:
         return "number", ()
     if feature.categories is None:

@@ -22,6 +22,7 @@ from figs_spark.exports.page.evaluation import (
 from figs_spark.exports.page.facts import facts_section
 from figs_spark.exports.page.fields import Field, Range, Wording, make_fields
 from figs_spark.exports.page.growth import Growth, growth_section
+from figs_spark.exports.page.intervals import interval_table
 from figs_spark.exports.page.markup import Content, Html, element, joined
 from figs_spark.exports.page.program import make_program
 from figs_spark.exports.page.statement import Statement, definitions, statement_section
@@ -123,7 +124,7 @@ def _model(page: Page, fields: Mapping[int, Field]) -> Html:
         words = f"The mean of {len(page.model.sums)} sums of trees; a page cannot show them all."
         return element("p", words)
     headings = _headings(page)
-    parts = [paper_card(page.model, fields, headings, page.points)]
+    parts = [paper_card(page.model, fields, headings, page.points, page.results)]
     for heading, one in zip(headings, page.model.sums, strict=True):
         leaves = sum(1 for tree in one.trees for _ in tree.leaves())
         if leaves <= MOST_PICTURED:
@@ -132,7 +133,8 @@ def _model(page: Page, fields: Mapping[int, Field]) -> Html:
                 _worded(one, fields), labels, PICTURE, heading or page.labels.subject
             )
             parts.append(picture(drawing, wide=True))
-    parts += [element("p", note, class_="quiet") for note in page.model.notes]
+        parts.append(interval_table(_worded(one, fields), page.small_cell))
+    parts += [element("p", note, class_="quiet") for note in page.model.remarks]
     return joined(parts)
 
 

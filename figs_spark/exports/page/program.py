@@ -17,7 +17,8 @@ from figs_spark.treesum import Feature, Node, Split, TreeSum
 from figs_spark.treesum.nodes import IDENTITY, LOGIT
 from figs_spark.treesum.prediction import Outcome
 from figs_spark.treesum.strict_json import plain
-from figs_spark.treesum.text import number
+from figs_spark.treesum.text import value_text
+from figs_spark.treesum.times import DATE, DAY
 
 COMPARISONS = "≤>"
 LINKS = (IDENTITY, LOGIT)  # that calculator.js knows
@@ -55,7 +56,9 @@ def _field(field: Field) -> dict[str, Any]:
     if field.unit:
         about["unit"] = field.unit
     if field.range is not None:
-        about["range"] = list(field.range)
+        about |= {"range": list(field.range), "usual": field.usual}
+    if field.kind == "time":
+        about["milliseconds"] = 1000 * (DAY if field.feature.kind == DATE else 1)
     return about
 
 
@@ -108,7 +111,7 @@ def _values(field: Field, split: Split, left: bool) -> str:
         if math.isinf(split.threshold):  # then all known values go to one side
             return "any value" if left == (split.threshold > 0) else ""
         unit = f" {field.unit}" if field.unit else ""
-        return f"{COMPARISONS[0 if left else 1]} {number(split.threshold)}{unit}"
+        return f"{COMPARISONS[0 if left else 1]} {value_text(field.feature, split.threshold)}{unit}"
     labels = [field.feature.label(category) for category in split.categories or ()]
     if left == split.listed_left:
         return " or ".join(labels)

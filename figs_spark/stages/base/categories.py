@@ -7,17 +7,19 @@ many categories as bins. All values that are no category of their own count as "
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from figs_spark.dataframes.codes import NO_LEVEL
 from figs_spark.dataframes.columns import column, listed
 from figs_spark.stages.base.bands import in_order
-from figs_spark.stages.base.inputs import Inputs
+from figs_spark.stages.base.inputs import Inputs, training_cell
 from figs_spark.treesum import Feature
+from figs_spark.treesum.levels import LevelFeature
 from figs_spark.treesum.nodes import CODE, TEXT
 
 NEARLY_UNIQUE = 0.9  # distinct values per row, above which a text looks like an identifier
@@ -37,6 +39,9 @@ class Counted:
     @property
     def distinct(self) -> int:
         return len(self.categories) + self.others
+
+
+Count = Callable[[Sequence[int], int], dict[int, Counted]]  # some features, the least rows
 
 
 def count_categories(
@@ -78,27 +83,51 @@ def _counted(rows: list[Any], most: int) -> Counted:
     return Counted(tuple(value for _, value in named), others, total)
 
 
+@dataclass(frozen=True)
+class Rules:
+    """Which values are categories, and in which order."""
+
+    least: int  # rows
+    most: int  # categories
+    orders: Mapping[str, list[str]]
+
+    @classmethod
+    def of(cls, stage: Any, features: Sequence[Feature]) -> Rules:
+        get = stage.getOrDefault
+        orders = get("orderedCols") or {}
+        _check_ordered(orders, features)
+        return cls(get("minCategoryCount"), get("maxBins"), orders)
+
+    def countable(self, features: Sequence[Feature]) -> list[int]:
+        """The features whose values are counted."""
+        return [j for j, feature in enumerate(features) if feature.kind in (TEXT, CODE)]
+
+
 def with_categories(frame: DataFrame, inputs: Inputs, stage: Any) -> tuple[Feature, ...]:
+    """The features with their categories, counted by Spark."""
+    rules = Rules.of(stage, inputs.features)
+    values = {j: _as_text(inputs, j) for j in rules.countable(inputs.features)}
+
+    def count(some: Sequence[int], least: int) -> dict[int, Counted]:
+        return count_categories(frame, {j: values[j] for j in some}, least, rules.most)
+
+    return described(inputs.features, rules, count)
+
+
+def described(features: Sequence[Feature], rules: Rules, count: Count) -> tuple[Feature, ...]:
     """The features; text and codes with their categories in alphabetical or numeric order, ordered
     text in its own."""
-    values = {
-        j: _as_text(inputs, j) for j, f in enumerate(inputs.features) if f.kind in (TEXT, CODE)
-    }
-    least, most = stage.getOrDefault("minCategoryCount"), stage.getOrDefault("maxBins")
-    orders = stage.getOrDefault("orderedCols") or {}
-    _check_ordered(orders, inputs)
-    counts = count_categories(frame, values, least, most)
-    features = list(inputs.features)
-    for j, counted in counts.items():
-        features[j] = _with_categories(features[j], counted)
-    maybe = {j: v for j, v in values.items() if _may_be_ordered(features[j], orders)}
-    for j, counted in count_categories(frame, maybe, 1, most).items():
-        features[j] = _in_order(features[j], counted, orders.get(features[j].name))
-    return tuple(features)
+    complete = list(features)
+    for j, counted in count(rules.countable(features), rules.least).items():
+        complete[j] = _with_categories(complete[j], counted)
+    maybe = [j for j in rules.countable(features) if _may_be_ordered(complete[j], rules.orders)]
+    for j, counted in count(maybe, 1).items():
+        complete[j] = _in_order(complete[j], counted, rules.orders.get(complete[j].name))
+    return tuple(complete)
 
 
-def _check_ordered(orders: Mapping[str, list[str]], inputs: Inputs) -> None:
-    texts = [feature.name for feature in inputs.features if feature.kind == TEXT]
+def _check_ordered(orders: Mapping[str, list[str]], features: Sequence[Feature]) -> None:
+    texts = [feature.name for feature in features if feature.kind == TEXT]
     if unknown := [name for name in orders if name not in texts]:
         raise ValueError(
             f"orderedCols names {listed(unknown)}, which are not among the features that are text: "
@@ -109,7 +138,7 @@ def _check_ordered(orders: Mapping[str, list[str]], inputs: Inputs) -> None:
 def _may_be_ordered(feature: Feature, orders: Mapping[str, list[str]]) -> bool:
     """Whether all values of a text are to be read, however rare: an order is given, or the frequent
     ones are bands of numbers."""
-    if feature.kind != TEXT:
+    if feature.kind != TEXT or feature.system:
         return False
     if feature.name in orders:
         return bool(orders[feature.name])
@@ -138,7 +167,7 @@ def _as_text(inputs: Inputs, j: int) -> Column:
     """A feature as text; null if it is missing."""
     name = inputs.features[j].name
     if inputs.features[j].kind == TEXT:
-        return column(name)
+        return training_cell(inputs.features[j])
     return code_text(column(name) if inputs.packed is None else inputs.packed[j])
 
 
@@ -149,6 +178,10 @@ def code_text(cell: Column) -> Column:
 
 
 def _with_categories(feature: Feature, counted: Counted) -> Feature:
+    if isinstance(feature, LevelFeature):
+        keys = tuple(sorted(set(counted.categories) - {NO_LEVEL}))
+        others = counted.others + (NO_LEVEL in counted.categories)
+        return replace(feature, categories=keys, others=others)
     if feature.kind == TEXT:
         _warn_of_identifier(feature.name, counted)
         categories = tuple(sorted(counted.categories))

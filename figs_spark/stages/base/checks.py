@@ -6,7 +6,7 @@ reported with the column, the count and the remedy (`row_checks`, `classes`, `ca
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,28 +16,29 @@ from pyspark.sql.types import BooleanType, StringType
 
 from figs_spark.dataframes.columns import column, field, numeric_field
 from figs_spark.dataframes.labels import class_number
-from figs_spark.engine.table import Table, Target
-from figs_spark.stages.base.categories import with_categories
+from figs_spark.engine.table import Table, Target, is_small
+from figs_spark.stages.base.categories import Rules, with_categories
 from figs_spark.stages.base.classes import (
     check_classes,
     class_factors,
     known_classes,
     times_factors,
 )
+from figs_spark.stages.base.code_levels import with_levels
 from figs_spark.stages.base.constraints import allowed_cuts
 from figs_spark.stages.base.inputs import (
     Inputs,
     check_outputs,
     check_reserved,
+    numbers_column,
     read_inputs,
-    scalar_frame,
     training_column,
 )
+from figs_spark.stages.base.raw_texts import RawTexts, text_name
 from figs_spark.stages.base.row_checks import check_rows
 from figs_spark.stages.base.row_counts import TrainingColumns, count_rows, total_counts
 from figs_spark.treesum.nodes import TEXT
 
-MANY_FEATURES = 500
 TRAINS_EVERYWHERE = 255  # in the column "held": no fold holds the row out
 
 
@@ -54,7 +55,25 @@ def check(dataset: DataFrame, stage: Any, classification: bool, **extra: Column)
 
     `extra` are further columns of the table, see `Table`.
     """
+    return _check(dataset, stage, classification, extra, text_as_it_is=False)
+
+
+def check_but_text(
+    dataset: DataFrame, stage: Any, classification: bool, **extra: Column
+) -> Checked:
+    """The same; the text of a small table stays to be counted and encoded where it is packed."""
+    return _check(dataset, stage, classification, extra, text_as_it_is=True)
+
+
+def _check(
+    dataset: DataFrame,
+    stage: Any,
+    classification: bool,
+    extra: Mapping[str, Column],
+    text_as_it_is: bool,
+) -> Checked:
     inputs, columns, names = _schema_checked(dataset, stage, classification)
+    inputs = with_levels(inputs, stage.getOrDefault("codeSystems") or {})
     counts = count_rows(dataset, inputs, columns, classification)
     total = total_counts(counts)
     check_rows(total, stage, inputs)
@@ -64,21 +83,26 @@ def check(dataset: DataFrame, stage: Any, classification: bool, **extra: Column)
     if factors:
         weight = times_factors(factors, columns.label, weight)
     frame = dataset if weight is None else dataset.where(weight > 0)
-    features = with_categories(frame, inputs, stage)
+    texts = None
+    if text_as_it_is and _encodes_while_packing(inputs, stage, total["positive"]):
+        features = inputs.features
+        texts = RawTexts.of(features, Rules.of(stage, features))
+    else:
+        features = with_categories(frame, inputs, stage)
     selected = {"y": columns.label}
     if weight is not None:
         selected["w"] = weight
     if columns.validation is not None:
         selected["held"] = F.when(columns.validation, 0).otherwise(TRAINS_EVERYWHERE)
     selected |= extra
-    scalars = reads_scalars(inputs, stage)
-    if scalars:
-        frame = scalar_frame(frame, features, selected)
+    if texts is not None:
+        numbers = numbers_column(features)
+        selected |= {text_name(k): column(source) for k, source in enumerate(texts.sources)}
     else:
-        selected = {"x": training_column(inputs, features), **selected}
-        frame = frame.select(*(expression.alias(name) for name, expression in selected.items()))
+        numbers = training_column(inputs, features)
+    selected = {"x": numbers, **selected}
     table = Table(
-        frame=frame,
+        frame=frame.select(*(expression.alias(name) for name, expression in selected.items())),
         features=features,
         target=Target(classes, 0.0 if classes else total["sum"] / total["weight"]),
         rows=total["positive"],
@@ -86,17 +110,15 @@ def check(dataset: DataFrame, stage: Any, classification: bool, **extra: Column)
         label_sum=total["label_sum"],
         allowed_cuts=allowed_cuts(stage, features),
         class_factors=tuple(factors.get(k, 1.0) for k in range(classes)) if factors else None,
-        scalars=scalars,
+        texts=texts,
     )
     named = names if classes and len(names or ()) == classes else None
     return Checked(table, named)
 
 
-def reads_scalars(inputs: Inputs, stage: Any) -> bool:
-    """Whether features go to Python column by column: so many make too large an array for the
-    code that Spark generates."""
-    many = inputs.packed is None and len(inputs.features) >= MANY_FEATURES
-    return many and stage._reads_scalars and all(f.kind != TEXT for f in inputs.features)
+def _encodes_while_packing(inputs: Inputs, stage: Any, rows: int) -> bool:
+    here = stage.getOrDefault("mode") != "cluster" and is_small(rows, len(inputs.features))
+    return here and any(feature.kind == TEXT for feature in inputs.features)
 
 
 def _schema_checked(

@@ -10,6 +10,7 @@ from figs_spark.engine.bins import CutRule
 from figs_spark.engine.constraints import Constraints
 from figs_spark.engine.table import Table
 from figs_spark.treesum import Feature
+from figs_spark.treesum.levels import LevelFeature
 
 NAMING = ("monotone", "forbidden", "required", "interactionGroups", "featureCosts", "allowedCuts")
 
@@ -20,17 +21,32 @@ def read_constraints(stage: Any, table: Table) -> Constraints | None:
     if problems := list(_problems(stage, features, table.target.classes)):
         raise ValueError("\n".join(problems))
     place = {feature.name: j for j, feature in enumerate(features)}
+    levels = _with_levels(features)
     signs, costs = get("monotone") or {}, get("featureCosts") or {}
     constraints = Constraints(
         monotone=tuple(signs.get(name, 0) for name in place) if signs else (),
-        forbidden=frozenset(place[name] for name in get("forbidden") or ()),
+        forbidden=frozenset(j for name in get("forbidden") or () for j in levels[name]),
         required=tuple(sorted(place[name] for name in set(get("required") or ()))),
-        groups=tuple(frozenset(place[n] for n in g) for g in get("interactionGroups") or ()),
-        costs=tuple(costs.get(name, 0.0) for name in place) if costs else (),
+        groups=tuple(
+            frozenset(j for n in g for j in levels[n]) for g in get("interactionGroups") or ()
+        ),
+        costs=tuple(costs.get(_column(f), 0.0) for f in features) if costs else (),
         new_feature_penalty=get("newFeaturePenalty"),
         max_features=get("maxFeatures"),
     )
     return None if constraints == Constraints() else constraints
+
+
+def _column(feature: Feature) -> str:
+    return feature.source if isinstance(feature, LevelFeature) else feature.name
+
+
+def _with_levels(features: Sequence[Feature]) -> dict[str, list[int]]:
+    """The places of each column: of codes also those of their levels."""
+    places: dict[str, list[int]] = {}
+    for j, feature in enumerate(features):
+        places.setdefault(_column(feature), []).append(j)
+    return places
 
 
 def allowed_cuts(stage: Any, features: Sequence[Feature]) -> dict[int, CutRule]:
@@ -45,7 +61,7 @@ def allowed_cuts(stage: Any, features: Sequence[Feature]) -> dict[int, CutRule]:
 
 
 def _problems(stage: Any, features: Sequence[Feature], classes: int) -> Iterator[str]:
-    yield from _unknown(stage, [feature.name for feature in features])
+    yield from _unknown(stage, list(_with_levels(features)))
     yield from _of_kinds(stage, features, classes)
     yield from _contradictions(stage, features)
 
@@ -89,8 +105,8 @@ def _contradictions(stage: Any, features: Sequence[Feature]) -> Iterator[str]:
     required, forbidden = set(get("required") or ()), set(get("forbidden") or ())
     if both := sorted(required & forbidden):
         yield f"{listed(both)} are both required and forbidden. Take them off one of the lists."
-    if {feature.name for feature in features} <= forbidden:
-        yield f"forbidden names all {len(features)} features. Leave one at least."
+    if set(_with_levels(features)) <= forbidden:
+        yield f"forbidden names all {len(forbidden)} features. Leave one at least."
     for param, thing in (("maxSplits", "splits"), ("maxFeatures", "features")):
         if required and get(param) is not None and get(param) < len(required):
             yield (

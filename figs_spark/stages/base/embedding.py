@@ -57,6 +57,8 @@ def _without_small_counts(model: Any, least: int) -> Any:
     safe = model
     if tells_small_counts(family.sums, least):
         safe = safe._with_sums(without_counts)
+        if safe.hasParam("riskIntervalCol"):
+            safe._set(riskIntervalCol="")  # intervals are left out, too
     if point is not None and any(hidden((point.tp, point.fn, point.tn, point.fp), least)):
         safe = safe.copy()
         safe._operating_point = None

@@ -33,7 +33,6 @@ class Growing(Deriving, Persistent, Estimator[Any]):
 
     _classification: bool
     _auto_subset = "all"  # what the featureSubsetStrategy "auto" means
-    _reads_scalars = False  # whether thousands of features may be columns of their own
     _joint = True  # whether a ridge means that all values are fitted together
 
     def _check_params(self, classes: int | None = None) -> None:
@@ -69,10 +68,12 @@ class Growing(Deriving, Persistent, Estimator[Any]):
             seed=get("seed"),
             ridge=self._logistic_ridge() if logistic else self._ridge(),
             joint=self._joint,
+            polish=bool(self._value_if_any("polish")),
             logistic=logistic,
             constraints=constraints,
             category_smoothing=get("categorySmoothing"),
         )
+        self._check_polish(rules)
         if (
             rules.joint
             and not logistic
@@ -84,6 +85,27 @@ class Growing(Deriving, Persistent, Estimator[Any]):
                 f"featureSubsetStrategy is '{strategy}'. Set it to 'all', or regParam to 0."
             )
         return Plan(rules, get("mode"), get("maxBins"), get("workDir"), self._refit(checked))
+
+    def _check_polish(self, rules: GrowthRules) -> None:
+        """ValueError if splits are to be made again and cannot be."""
+        if not rules.polish:
+            return
+        reasons = {
+            "regParam is 0: it needs values that are fitted together. Set regParam to 'auto'": (
+                rules.ridge == 0 and not rules.logistic
+            ),
+            "loss is 'logistic', which has no penalised squared error. Set one of them back": (
+                rules.logistic
+            ),
+            "there are constraints, which it would not keep. Leave one of them out": (
+                rules.constraints is not None
+            ),
+            "maxSplits is None: it begins at the full size. Give a number": (
+                rules.max_splits is None
+            ),
+        }
+        if problems := [f"polish is set, and {text}." for text, holds in reasons.items() if holds]:
+            raise ValueError("\n".join(problems))
 
     def _ridge(self) -> float | None:
         """The ridge of growing; None: from the data."""
@@ -157,8 +179,10 @@ class NestedSizes(Growing):
 
     def _all_but_size(self) -> str:
         """All Params but `maxSplits`, as text that is equal if they are. A model with required
-        features keeps its last splits for them, and does not contain its smaller ones."""
-        nested = () if self.getOrDefault("required") else ("maxSplits",)
+        features keeps its last splits for them, and does not contain its smaller ones; intervals
+        and a polished model are of one size."""
+        alone = any(map(self._value_if_any, ("required", "intervalSamples", "polish")))
+        nested = () if alone else ("maxSplits",)
         values = {p.name: v for p, v in self.extractParamMap().items() if p.name not in nested}
         return repr(sorted((name, _shown(value)) for name, value in values.items()))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,9 +24,10 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from figs_spark.dataframes.codes import level_column, resolved_column
 from figs_spark.dataframes.columns import check_collations, column, field, folding, listed, quoted
-from figs_spark.engine.table import scalar_name
 from figs_spark.treesum import Feature
+from figs_spark.treesum.levels import LevelFeature
 from figs_spark.treesum.nodes import TEXT, Category
 from figs_spark.treesum.times import DATE, LOCAL_TIMESTAMP, TIMESTAMP
 
@@ -42,6 +43,7 @@ OUTPUT_PARAMS = (
     "rawPredictionCol",
     "leafCol",
     "contributionsCol",
+    "riskIntervalCol",
 )
 
 
@@ -183,26 +185,26 @@ def training_column(inputs: Inputs, features: Sequence[Feature]) -> Column:
     if inputs.packed is not None:
         return inputs.packed
     if any(feature.kind == TEXT for feature in features):
-        cells = [_raw_number(f, f.name) if f.is_time else column(f.name) for f in features]
-        return as_numbers(features, cells)
-    texts = (f"cast({_number_sql(feature, feature.name)} as double)" for feature in features)
+        return as_numbers(features, [training_cell(feature) for feature in features])
+    return numbers_column(features)
+
+
+def numbers_column(features: Sequence[Feature]) -> Column:
+    """Scalar features as array<double>, with nulls in place of text."""
+    texts = (
+        "cast(null as double)"
+        if feature.kind == TEXT
+        else f"cast({_number_sql(feature, feature.name)} as double)"
+        for feature in features
+    )
     return F.expr(f"array({', '.join(texts)})")  # thousands of Columns would take half a minute
 
 
-def scalar_frame(
-    frame: DataFrame, features: Sequence[Feature], others: Mapping[str, Column]
-) -> DataFrame:
-    """Each feature as a column of doubles, see `scalar_name`, and further columns.
-
-    Thousands of Columns would take half a minute; Spark expands one struct in no time.
-    """
-    texts = (
-        f"cast({_number_sql(feature, feature.name)} as double) as {scalar_name(j)}"
-        for j, feature in enumerate(features)
-    )
-    columns = (expression.alias(name) for name, expression in others.items())
-    both = frame.select(F.expr(f"struct({', '.join(texts)})").alias("x"), *columns)
-    return both.select("x.*", *others)
+def training_cell(feature: Feature) -> Column:
+    """A scalar feature: a number, a boolean or text."""
+    if isinstance(feature, LevelFeature):
+        return level_column(feature, column(feature.source))
+    return _raw_number(feature, feature.name) if feature.is_time else column(feature.name)
 
 
 def _number_sql(feature: Feature, name: str) -> str:
@@ -285,6 +287,8 @@ def scoring_columns(
 def _scoring_column(feature: Feature, name: str, used: bool) -> Column:
     if feature.is_time:
         return _raw_number(feature, name) if used else F.lit(None).cast("double")
+    if feature.system and used:
+        return resolved_column(feature, column(name))
     return column(name).cast("double") if feature.holds_numbers else column(name)
 
 

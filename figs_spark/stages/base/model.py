@@ -17,6 +17,7 @@ from figs_spark.dataframes.columns import column
 from figs_spark.dataframes.compat import check_frame, table_udf
 from figs_spark.dataframes.derived import needed_for
 from figs_spark.dataframes.labels import BOOLEANS, class_metadata
+from figs_spark.exports import levels
 from figs_spark.exports.instrument import Family, Instrument, Patient
 from figs_spark.pictures.axes import to_axes
 from figs_spark.pictures.shapes import Drawing
@@ -39,7 +40,7 @@ from figs_spark.treesum.contents import read_classes
 from figs_spark.treesum.fingerprint import short, stage_fingerprint
 from figs_spark.treesum.prediction import THRESHOLD, Outcome
 from figs_spark.treesum.reading import Labels
-from figs_spark.treesum.times import UNITS, to_number
+from figs_spark.treesum.times import to_number
 from figs_spark.treesum.visible import visible
 
 if TYPE_CHECKING:
@@ -133,8 +134,12 @@ class FittedModel(Deriving, Persistent, Exporting, Model):
         return self
 
     @abstractmethod
-    def rules(self) -> pd.DataFrame:
-        """One row per leaf: tree, leaf, path as text, value, rows, weight."""
+    def rules(self, full: bool = False) -> pd.DataFrame:
+        """One row per leaf: tree, leaf, path as text, value, rows, weight.
+
+        Of a set of more than 6 categories the path has the first ones and the count of the others,
+        unless `full`.
+        """
 
     @abstractmethod
     def _drawing(self, width: float, small_cell: int | None = None) -> Drawing:
@@ -368,7 +373,7 @@ class FittedModel(Deriving, Persistent, Exporting, Model):
         """The sums of trees, with what a reader must know of the columns."""
         family, names = self._family(), self.getOrDefault("featuresCols") or self.featureNames
         used = [(names[j], self._features[j]) for j in sorted(self._used)]
-        notes = [f"{name} is given in {UNITS[f.kind]}." for name, f in used if f.is_time]
+        notes = list(filter(None, (levels.note(name, feature) for name, feature in used)))
         needed = [*(name for name, _ in used), family.group_column or ""]
         derived = needed_for(needed, self.getOrDefault("derivedCols") or {})
         notes += [f"{name} is derived: {sql}." for name, sql in derived.items()]

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pyspark.ml.functions import vector_to_array
+import numpy as np
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
-from figs_spark.clinical.curves import wilson
-from figs_spark.dataframes.columns import column
+from figs_spark.clinical.measures import bin_line
+from figs_spark.clinical.scored import Scored
 from figs_spark.stages.base.model import FittedModel
 from figs_spark.treesum.nodes import TreeSum
 from figs_spark.treesum.points import Points, in_points
@@ -59,19 +58,14 @@ class Pointed(FittedModel):
             raise ValueError("A table of points is for a model of two classes that toPoints made.")
         points, score = self._points, f"{self.uid}_points"
         scored = self._with_one_output(on, "rawPredictionCol", score)
-        total = F.round((vector_to_array(column(score))[1] - points.base) / points.unit)
-        label = column(self.getOrDefault("labelCol")).cast("double")
-        counts = scored.groupBy(total.cast("int").alias("total")).agg(
-            F.count(F.lit(1)).alias("rows"), F.sum(label).alias("events")
-        )
+        rows = Scored(scored, self.getOrDefault("labelCol"), score).overall(both=False)
+        totals = np.array([points.total(score) for score in rows.low.tolist()])
         lines = []
-        for row in sorted(counts.collect()):
-            observed = row["events"] / row["rows"]
-            low, high = wilson(observed, row["rows"])
-            risk = float(self._target.expected([points.score(row["total"])])[0])
-            line = {"total": row["total"], "predicted": risk, "observed": observed}
-            lines.append({**line, "observedLow": low, "observedHigh": high, "rows": row["rows"]})
-        return pd.DataFrame(lines)
+        for total in sorted(set(totals.tolist())):
+            line = bin_line(rows, totals == total)
+            line["predicted"] = float(self._target.expected([points.score(total)])[0])
+            lines.append({"total": total, **line})
+        return pd.DataFrame(lines).drop(columns=["low", "high"])
 
     # Text, picture and JSON
 

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DateType, TimestampNTZType, TimestampType
 
-from figs_spark.clinical.evaluation import evaluated
+from figs_spark.clinical.evaluation import BINS, evaluated
 from figs_spark.clinical.measures import SENSITIVITIES
 from figs_spark.clinical.scored import Scored
 from figs_spark.dataframes.columns import column, field
@@ -27,6 +27,7 @@ from figs_spark.exports.page.statement import Statement
 from figs_spark.stages.base.embedding import PRIVATE, embedded
 from figs_spark.stages.base.model import FittedModel
 from figs_spark.stages.base.usual_values import usual_values
+from figs_spark.treesum.points import Points
 from figs_spark.treesum.small_cells import STRICT
 
 DATES = (DateType, TimestampType, TimestampNTZType)
@@ -132,7 +133,9 @@ class Reporting(FittedModel):
         parts = {name: Scored(rows, label, score, weight, name).by_group() for name in names}
         whole = parts[names[0]][0][1] if names else Scored(rows, label, score, weight).overall()
         threshold = self.getOrDefault("threshold")
-        return evaluated(whole, parts, threshold, sensitivities, least, validation)
+        points: Points | None = getattr(self, "_points", None)
+        bins = BINS if points is None else max(BINS, points.largest + 1)  # one for each total
+        return evaluated(whole, parts, threshold, sensitivities, least, validation, bins)
 
     def _growth(self, stability: Any, sizes: Any, optimism: Any) -> Growth | None:
         """The path of sizes that the model itself knows, and what was measured besides."""

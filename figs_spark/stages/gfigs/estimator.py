@@ -12,7 +12,9 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from figs_spark.engine.training import train
+from figs_spark.engine.group_values import folds_for, grow_with_group_values
+from figs_spark.engine.table import Table
+from figs_spark.engine.training import Plan, train
 from figs_spark.stages.base.checks import Checked
 from figs_spark.stages.base.estimator import NestedSizes, progress_bar
 from figs_spark.stages.base.outputs import ThresholdParams
@@ -31,12 +33,19 @@ from figs_spark.stages.gfigs.params import (
     MIXTURE,
     POOLED,
     REGRESSION,
+    SHRINK,
 )
-from figs_spark.stages.gfigs.weights import Prepared, check_groups, prepare, weighted_table
+from figs_spark.stages.gfigs.weights import (
+    Prepared,
+    check_groups,
+    prepare,
+    table_by_part,
+    weighted_table,
+)
 from figs_spark.stages.params.catalogue import CALIBRATE
 from figs_spark.stages.params.declared import with_signature
 from figs_spark.treesum import TreeSum
-from figs_spark.treesum.nodes import only_named
+from figs_spark.treesum.levels import as_fitted
 from figs_spark.treesum.own_rows import without_empty_branches
 
 Grown = dict[Group, tuple[TreeSum, float]]  # the largest model, and the effective sample size
@@ -70,14 +79,21 @@ class GFIGSEstimator(NestedSizes):
         largest = self._largest()
         plan = self._plan(prepared.checked)
         plan = replace(plan, rules=replace(plan.rules, max_splits=largest))
-        groups = prepared.groups
-        members = 1 if self.getOrDefault("weighting") == POOLED else len(groups)
-        with progress_bar(self.getOrDefault("verbose"), None) as step:
-            trained = train(table, plan, members, progress=step)
-        models = trained.models * (len(groups) // members)
-        if self.getOrDefault("weighting") == MEMBERSHIP:
+        groups, models = prepared.groups, self._grow_models(prepared, table, plan)
+        if self.getOrDefault("weighting") in (MEMBERSHIP, SHRINK):
             models = with_counts_of_groups(prepared.frame, models)
         return dict(zip(groups, zip(models, effective, strict=True), strict=True))
+
+    def _grow_models(self, prepared: Prepared, table: Table, plan: Plan) -> list[TreeSum]:
+        """The model of each group at its largest size."""
+        weighting, groups = self.getOrDefault("weighting"), len(prepared.groups)
+        with progress_bar(self.getOrDefault("verbose"), None) as step:
+            if weighting == SHRINK:
+                parts = table_by_part(prepared, self, folds_for(groups))
+                return grow_with_group_values(parts, plan, groups, step).models
+            members = 1 if weighting == POOLED else groups
+            trained = train(table, plan, members, progress=step)
+        return trained.models * (groups // members)
 
     def _model(self, prepared: Prepared, grown: Grown) -> GroupedModel:
         model: GroupedModel = self._copyValues(self._model_class())
@@ -88,7 +104,7 @@ class GFIGSEstimator(NestedSizes):
             smaller = largest if size is None else largest.truncate(size)
             sums.append(without_empty_branches(smaller) if self._prunes else smaller)
             model._effective[group] = effective
-        model._sums = dict(zip(grown, only_named(sums), strict=True))
+        model._sums = dict(zip(grown, as_fitted(sums), strict=True))
         model._classes = prepared.checked.table.target.classes
         model._class_names = prepared.checked.class_names
         model._membership = prepared.membership

@@ -33,12 +33,13 @@ from figs_spark.stages.gfigs.groups import (
 )
 from figs_spark.stages.gfigs.membership import Membership
 from figs_spark.stages.gfigs.membership_columns import check_scoring_type, from_list, to_list
-from figs_spark.stages.gfigs.params import CLASSIFICATION, MIXTURE, POOLED, REGRESSION
+from figs_spark.stages.gfigs.params import CLASSIFICATION, MIXTURE, POOLED, REGRESSION, SHRINK
 from figs_spark.treesum import Feature, TreeSum
 from figs_spark.treesum.adjustments import Adjustment
 from figs_spark.treesum.contents import read_groups
 from figs_spark.treesum.nodes import LOGIT, only_named
 from figs_spark.treesum.serialization import to_dict
+from figs_spark.treesum.side_by_side import side_by_side
 from figs_spark.treesum.text import describe_each, rules
 
 if TYPE_CHECKING:
@@ -156,26 +157,44 @@ class GroupedModel(Calibrating):
             for group, size in self._effective.items()
         }
 
+    @property
+    def _together(self) -> TreeSum | None:
+        """With weighting "shrink": the one structure, with a value for each group in every node."""
+        if self.getOrDefault("weighting") != SHRINK:
+            return None
+        return side_by_side(list(self._sums.values()))
+
     def _text(self, small_cell: int | None = None) -> str:
         name, weighting = (self.getOrDefault(p) for p in ("groupCol", "weighting"))
         title = f"{type(self).__name__}: {len(self.groups)} groups of {name}, {weighting} weights"
-        if weighting == POOLED:
+        if weighting in (POOLED, SHRINK):
             title = f"{type(self).__name__}: one model for {len(self.groups)} groups of {name}"
+        if (together := self._together) is not None:
+            parts, columns = {f"A column of values for each {name}": together}, self._group_names
+            return describe_each(parts, f"{title}, {SHRINK}", self._outcome(), columns, small_cell)
         parts = self._parts_by_heading()
         return describe_each(parts, title, self._outcome(), self._output_names(), small_cell)
 
-    def rules(self) -> pd.DataFrame:
+    @property
+    def _group_names(self) -> list[str]:
+        return list(map(str, self.groups))
+
+    def rules(self, full: bool = False) -> pd.DataFrame:
         """One row per leaf: group, tree, leaf, path as text, value, rows, weight."""
         import pandas as pd
 
         self._check_fitted()
-        parts = [rules(tree_sum, self._output_names()) for tree_sum in self._sums.values()]
+        parts = [rules(tree_sum, self._output_names(), full) for tree_sum in self._sums.values()]
         for group, part in zip(self._sums, parts, strict=True):
             part.insert(0, "group", pd.Series([group] * len(part), dtype=object))
         return pd.concat(parts, ignore_index=True)
 
     def _drawings(self, width: float, small_cell: int | None = None) -> list[Drawing]:
         parts, labels = self._parts_by_heading().items(), self._labels(small_cell)
+        if (together := self._together) is not None:
+            labels = replace(labels, outputs=tuple(self._group_names))
+            heading = f"{labels.subject}, by {self.getOrDefault('groupCol')}"
+            return [draw_model(together, labels, width, heading)]
         return [draw_model(tree_sum, labels, width, heading) for heading, tree_sum in parts]
 
     def _drawing(self, width: float, small_cell: int | None = None) -> Drawing:

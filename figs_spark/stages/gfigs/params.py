@@ -13,7 +13,8 @@ from figs_spark.stages.params.catalogue import composed
 from figs_spark.stages.params.declared import Declared
 from figs_spark.stages.params.values import choice, integer, text, texts
 
-MEMBERSHIP, SEPARATE, POOLED = "membership", "separate", "pooled"
+WEIGHTINGS = "membership", "shrink", "separate", "pooled"
+MEMBERSHIP, SHRINK, SEPARATE, POOLED = WEIGHTINGS
 ERROR, MIXTURE = "error", "mixture"
 
 
@@ -49,10 +50,10 @@ GROUP_COL = Declared(
 WEIGHTING = Declared(
     "weighting",
     MEMBERSHIP,
-    choice(MEMBERSHIP, SEPARATE, POOLED),
+    choice(*WEIGHTINGS),
     "the weight of a row in the model of a group: 'membership', the probability that it belongs to "
     "the group (G-FIGS); 'separate', 1 in its own group and 0 in others; 'pooled', 1: one model "
-    "for all",
+    "for all; 'shrink', as 'pooled', but each group has its own values, drawn to those of all rows",
 )
 BY_GROUP = Declared(
     "maxSplitsByGroup",
@@ -123,5 +124,6 @@ GROUPING = (
     MEMBERSHIP_FOLD_COL,
     MEMBERSHIP_PROBABILITY,
 )
-REGRESSION = composed(catalogue.FIGS_REGRESSION, (catalogue.VALIDATION_COL,), more=GROUPING)
-CLASSIFICATION = composed(catalogue.FIGS_CLASSIFICATION, (catalogue.VALIDATION_COL,), more=GROUPING)
+_WITHOUT = (catalogue.VALIDATION_COL, *catalogue.INTERVALS)
+REGRESSION = composed(catalogue.FIGS_REGRESSION, _WITHOUT, more=GROUPING)
+CLASSIFICATION = composed(catalogue.FIGS_CLASSIFICATION, _WITHOUT, more=GROUPING)

@@ -39,7 +39,7 @@ from figs_spark.stages.gfigs.membership_columns import (
     vector,
     with_slots,
 )
-from figs_spark.stages.gfigs.params import MEMBERSHIP, MIXTURE, POOLED, SEPARATE
+from figs_spark.stages.gfigs.params import MEMBERSHIP, MIXTURE, POOLED, SEPARATE, SHRINK
 
 PROBABILITY_PARAM = "membershipProbabilityCol"
 
@@ -124,7 +124,7 @@ def _extra(
         extra["p"] = packed_column(field(dataset, name, PROBABILITY_PARAM), PROBABILITY_PARAM)
     if get("weightCol") and columns:
         extra[WEIGHT] = column(get("weightCol")).cast("double")
-    if (name := get("membershipFoldCol")) and columns:
+    if (name := get("membershipFoldCol")) and (columns or get("weighting") == SHRINK):
         hashable_field(dataset, name, "membershipFoldCol")
         extra[FOLD] = F.xxhash64(column(name))
     for k, source in enumerate(columns):
@@ -181,13 +181,17 @@ def weighted_table(prepared: Prepared, stage: Any) -> tuple[Table, list[float]]:
     frame, table, count = prepared.frame, prepared.checked.table, len(prepared.groups)
     weight = F.col("w") if table.weighted else F.lit(1.0)
     weighting = stage.getOrDefault("weighting")
+    own = [F.when(F.col(GROUP) == k, weight).otherwise(0.0) for k in range(count)]
+    names = [name for name in ("x", "y", "w") if name in frame.columns]
     if weighting == POOLED:
         sums = _sums(frame, [weight])
-        names = [name for name in ("x", "y", "w") if name in frame.columns]
         return replace(table, frame=frame.select(*names)), _effective(sums, [None] * count)
+    if weighting == SHRINK:
+        sums = _sums(frame, own)
+        _check_sums(sums, prepared, stage)
+        return replace(table, frame=frame.select(*names)), _effective(sums, range(count))
     if weighting == SEPARATE:
-        shares = [F.when(F.col(GROUP) == k, weight).otherwise(0.0) for k in range(count)]
-        weights, bad = F.array(*shares), F.lit(False)
+        shares, weights, bad = own, F.array(*own), F.lit(False)
     else:
         shares = [F.get("p", F.lit(k)) * weight for k in range(count)]
         weights, bad = F.transform("p", lambda p: p * weight), _bad(count)
@@ -196,6 +200,16 @@ def weighted_table(prepared: Prepared, stage: Any) -> tuple[Table, list[float]]:
     weighted = frame.select("x", "y", weights.alias("w"))
     table = replace(table, frame=weighted, mergeable=False, weights=count)
     return table, _effective(sums, range(count))
+
+
+def table_by_part(prepared: Prepared, stage: Any, folds: int) -> Table:
+    """The table with the part of each row: its group and, at random by its content, its fold."""
+    frame, table = prepared.frame, prepared.checked.table
+    names = [name for name in ("x", "y", "w") if name in frame.columns]
+    parts = F.col(FOLD) if FOLD in frame.columns else F.xxhash64("x", "y", "g")
+    fold = F.pmod(F.xxhash64(parts, F.lit(stage.getOrDefault("seed"))), F.lit(folds))
+    part = (F.col(GROUP) * folds + fold).cast("int").alias("held")
+    return replace(table, frame=frame.select(*names, part))
 
 
 def _sums(frame: DataFrame, shares: Sequence[Column], bad: Column | None = None) -> Row:

@@ -18,6 +18,7 @@ from figs_spark.stages.params.values import (
     orders,
     ridge,
     subset_strategy,
+    system,
     text,
     texts,
 )
@@ -46,6 +47,14 @@ ORDERED_COLS = Declared(
     "{column: [lowest, ..., highest]}: text that is split in this order, as numbers are; bands "
     "such as '[70-80)' or '65+' have their order without it; []: a set after all",
     accepts="Mapping[str, Sequence[str]]",
+)
+CODE_SYSTEMS = Declared(
+    "codeSystems",
+    None,
+    by_feature(system),
+    "{column: system}: text that holds codes with levels, which are split as well: 'icd9' and "
+    "'icd10' (chapters, blocks, categories), 'atc', 'dotted', 'prefix:1,3' (first characters)",
+    accepts="Mapping[str, str]",
 )
 DERIVED_COLS = Declared(
     "derivedCols",
@@ -99,6 +108,20 @@ CONTRIBUTIONS_COL = Declared(
     "output: what each tree adds to the score, an array with one value per tree (several classes: "
     "one array per tree); '' for none",
 )
+RISK_INTERVAL_COL = Declared(
+    "riskIntervalCol",
+    "",
+    text,
+    "output: array with the lower and upper end of a 95% interval of the prediction or, of two "
+    "classes, of the probability of class 1; it needs intervalSamples; '' for none",
+)
+INTERVAL_SAMPLES = Declared(
+    "intervalSamples",
+    0,
+    integer(0),
+    "bootstrap samples of the rows, by which leaf values and predictions get intervals, for the "
+    "splits of the model; 200 are enough, 0: no intervals",
+)
 MAX_SPLITS = Declared(
     "maxSplits",
     12,
@@ -147,6 +170,13 @@ REFIT = Declared(
     choice("none", "linear", "logistic"),
     "how all leaf values are fitted together once the splits are made: 'none', as they grew; "
     "'linear', by least squares; 'logistic', two classes: the sum becomes log odds",
+)
+POLISH = Declared(
+    "polish",
+    False,
+    boolean,
+    "with regParam: when all splits are made, up to four weak ones are taken back, one after the "
+    "other, and the best is made in their place if that lowers the penalised error",
 )
 LOSS = Declared(
     "loss",
@@ -255,7 +285,7 @@ ID_COL = Declared(
     "column that identifies a row: the samples are drawn by it; not set: by the content of the row",
 )
 
-INPUTS = (FEATURES_COL, FEATURES_COLS, CATEGORICAL_COLS, ORDERED_COLS, DERIVED_COLS)
+INPUTS = (FEATURES_COL, FEATURES_COLS, CATEGORICAL_COLS, ORDERED_COLS, CODE_SYSTEMS, DERIVED_COLS)
 OUTCOME = (LABEL_COL, WEIGHT_COL)
 PREDICTIONS = (PREDICTION_COL, LEAF_COL, CONTRIBUTIONS_COL)
 CLASSES = (LOSS, CLASS_WEIGHT, PROBABILITY_COL, RAW_PREDICTION_COL, THRESHOLD, THRESHOLDS)
@@ -280,6 +310,7 @@ GROWING = (
     MIN_WEIGHT,
     MIN_DECREASE,
     REG_PARAM,
+    POLISH,
     REFIT,
     *CONSTRAINTS,
     SUBSET,
@@ -289,12 +320,13 @@ GROWING = (
     WORK_DIR,
     VERBOSE,
 )
+INTERVALS = (RISK_INTERVAL_COL, INTERVAL_SAMPLES)
 SAMPLING = (NUM_ESTIMATORS, SUBSAMPLING_RATE, BOOTSTRAP, ID_COL)
 
 # The Params of FIGS; the other families are composed from them.
 
-FIGS_REGRESSION = (*INPUTS, *OUTCOME, *PREDICTIONS, *GROWING)
-FIGS_CLASSIFICATION = (*INPUTS, *OUTCOME, *PREDICTIONS, *CLASSES, *GROWING)
+FIGS_REGRESSION = (*INPUTS, *OUTCOME, *PREDICTIONS, *GROWING, *INTERVALS)
+FIGS_CLASSIFICATION = (*INPUTS, *OUTCOME, *PREDICTIONS, *CLASSES, *GROWING, *INTERVALS)
 
 
 def composed(

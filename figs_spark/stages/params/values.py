@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from figs_spark.dataframes.derived import check_expression
+from figs_spark.treesum.code_systems import code_system
 
 
 def text(value: Any) -> str:
@@ -127,6 +128,11 @@ def by_feature(convert: Callable[[Any], Any]) -> Callable[[Any], dict[str, Any]]
             raise type(error)(f"'{name}': {error}") from None
 
     return of_map
+
+
+def system(value: Any) -> str:
+    """The name of a system of codes."""
+    return code_system(text(value)).name
 
 
 def direction(value: Any) -> int:
