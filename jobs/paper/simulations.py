@@ -134,12 +134,13 @@ def _never_worst(error: pd.DataFrame) -> Claim:
 
 
 def _picture(results: pd.DataFrame) -> Picture:
-    figure, axes = panels(len(FUNCTIONS), across=4)
-    for one, (name, (title, _)) in zip(axes, FUNCTIONS.items()):
+    names = [name for name in FUNCTIONS if name in set(results["function"])]
+    figure, axes = panels(len(names), across=4)
+    for one, name in zip(axes, names):
         for method in METHODS:
             own = results[(results["function"] == name) & (results["method"] == method)]
             line(one, own, "rows", "error", method)
-        one.set(title=f"{name}: {title}", xlabel="rows", xscale="log", yscale="log")
+        one.set(title=f"{name}: {FUNCTIONS[name][0]}", xlabel="rows", xscale="log", yscale="log")
         one.title.set_fontsize(8)
     axes[0].set_ylabel("noiseless test error")
     legend(figure, axes)
