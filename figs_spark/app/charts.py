@@ -20,8 +20,10 @@ def draw_roc(tables: Tables) -> Any:
 
 
 def draw_calibration(tables: Tables) -> Any:
-    """Observed against predicted rates."""
-    return plot_calibration(_named(tables["calibration"]))
+    """Observed against predicted rates, without bins whose rows or rate are hidden."""
+    table = tables["calibration"]
+    shown = [not isinstance(n, str) and r == r for n, r in zip(table["rows"], table["observed"])]
+    return plot_calibration(_named(table[shown].astype({"rows": float, "observed": float})))
 
 
 def draw_sizes(tables: Tables, chosen: int | None = None) -> Any:

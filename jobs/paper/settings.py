@@ -32,6 +32,7 @@ FULL: Preset = {
         "splines": 20,
     },
     "simulations": {
+        "functions": ["A", "B", "C", "D"],
         "rows": geometric(100, 2500, 6),
         "repeats": 10,
         "most_splits": 80,
@@ -72,6 +73,7 @@ QUICK: Preset = {
         "splines": 5,
     },
     "simulations": {
+        "functions": ["D"],
         "rows": [100],
         "repeats": 1,
         "most_splits": 4,
@@ -82,7 +84,7 @@ QUICK: Preset = {
     },
     "redundancy": {"tables": ["heart"], "splits": 1, "rows": 200, "sizes": [5, 10, 20]},
     "disentanglement": {
-        "rows": [100, 400],
+        "rows": [200],
         "correlations": [0.8],
         "repeats": 1,
         "splits": 4,

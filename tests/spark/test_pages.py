@@ -149,6 +149,11 @@ def test_models(open_page: Open) -> None:
     assert table["jaccard"].between(0, 1).all()
     assert set(frequencies.reset_index()["feature"]) <= set(names["figs"].getFeaturesCols())
 
+    stories = page.run("disentanglement(")["stories"]
+    assert stories.trees["splits"].sum() == names["model"].numSplits
+    assert stories.trees["share"].sum() == pytest.approx(1)
+    assert 0 <= stories.in_one_block <= 1
+
     sensitivity_first(page)
 
     page.run("BaggedFIGSClassifier")

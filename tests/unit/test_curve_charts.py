@@ -189,3 +189,12 @@ def only_numbers() -> FIGSClassificationModel:
     model.treeSum = TreeSum((Feature("a"), Feature("b")), (root,), (0.35,), (0.2, 0.1))
     model._classes = 2
     return model
+
+
+def test_bins_that_privacy_hides_are_not_drawn(bins: pd.DataFrame) -> None:
+    whole = bins[bins["group"] == "all"].assign(by="all").astype({"rows": object})
+    whole.iloc[0, whole.columns.get_loc("rows")] = "<11"
+    whole.iloc[:2, whole.columns.get_loc("observed")] = float("nan")
+    (panel,) = panels(draw_calibration({"calibration": whole}))
+    assert len(panel.lines[-1].get_xdata()) <= len(whole) - 2
+    assert panel.get_title() == f"All rows\n{sum(whole['rows'][2:]):,.0f} rows"

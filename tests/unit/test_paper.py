@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from jobs.paper import command, curves, functions, rates, tables
+from jobs.paper import command, curves, functions, rates, simulations, tables
 from jobs.paper.cells import Cell, Store
 from jobs.paper.report import Report
 from jobs.paper.sections import Claim, Grid, Picture, Section, pivoted
@@ -98,6 +98,15 @@ def test_figs_is_compared_with_imodels_at_each_size() -> None:
 def test_a_size_takes_the_largest_model_within_it() -> None:
     at = curves.at_sizes(scores("RuleFit", {3: [0.5], 8: [0.6], 40: [0.9]}))
     assert dict(zip(at["size"], at["score"])) == {5: 0.5, 10: 0.6, 15: 0.6, 20: 0.6}
+
+
+def test_a_run_of_one_function_is_drawn_and_claims_nothing(tmp_path: Path) -> None:
+    own = {"most_splits": 4, "members": 2, "member_splits": 3, "bins": 8, "splines": 4}
+    rows = [{"function": "D", "rows": 100, "repeat": 0, "method": "FIGS", "error": 0.1} | own]
+    section = simulations.section(pd.DataFrame(rows))
+    assert section.claims == []
+    Report({"simulations": section}, []).write(tmp_path)
+    assert (tmp_path / "figures/simulations.png").stat().st_size > 5_000
 
 
 def test_the_functions_of_the_supplement() -> None:
