@@ -249,7 +249,7 @@ def encounters(
 
     Nothing is prepared: '?' for missing, bands of age as text, ICD-9 codes by the hundred, numbers
     that are codes, several stays of a patient, medicines nobody gets, patients who died and so are
-    never readmitted. `readmitted` is '<30', '>30' or 'NO'. Early readmission (about 11%) depends on
+    never readmitted. `readmitted` is '<30', '>30' or 'NO'. Early readmission (about 9%) depends on
     former stays, the main diagnosis, where the patient goes, and a little on insulin and age.
     """
     draw = partial(_uniform, seed, of="stay")

@@ -13,7 +13,7 @@ from figs_spark.dataframes.compat import table_udf
 from figs_spark.engine.ensemble_scores import Ensemble
 from figs_spark.engine.table import Table
 from figs_spark.engine.weights import Perturbation, PerturbedWeights
-from figs_spark.stages.base.inputs import as_numbers
+from figs_spark.stages.base.inputs import used_numbers
 from figs_spark.treesum import TreeSum
 from figs_spark.treesum.intervals import Interval, prediction_intervals, sampled_sums
 from figs_spark.treesum.prediction import Outcome
@@ -50,7 +50,8 @@ def interval_column(model: TreeSum, outcome: Outcome, features: Sequence[Column]
             "riskIntervalCol to ''."
         )
     ensemble = Ensemble.of(sampled_sums(model), outcome)
-    return table_udf(ensemble.interval, len(features))(as_numbers(model.features, features))
+    cells = used_numbers(model.features, features, ensemble.used)
+    return table_udf(ensemble.interval, ensemble.width)(cells)
 
 
 def row_interval(

@@ -101,7 +101,7 @@ def test_rare_categories_have_no_slots(spark: SparkSession) -> None:
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"weighting": "own"}, "one of 'membership', 'separate', 'pooled'"),
+        ({"weighting": "own"}, "one of 'membership', 'shrink', 'separate', 'pooled'"),
         ({"unseenGroup": "skip"}, "one of 'error', 'mixture'"),
         ({"membershipFolds": 1}, "at least 2 folds"),
         ({"membershipEstimator": LinearSVC}, "a pyspark.ml classifier"),
