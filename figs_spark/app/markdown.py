@@ -7,6 +7,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from figs_spark.app.spreadsheets import markdown_text
+from figs_spark.clinical.small_cells import HIDDEN_GROUPS
+from figs_spark.treesum.small_cells import HIDDEN
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +39,8 @@ def markdown_table(table: pd.DataFrame) -> str:
     rows = [[heading(name) for name in heads], ["---"] * len(heads)]
     for line in table.to_dict("records"):
         figures = [v for k, v in line.items() if k not in KEYS and isinstance(v, (int, float))]
-        if not figures or not all(map(math.isnan, figures)):
+        hidden = str(line.get("group")).endswith(HIDDEN_GROUPS)
+        if hidden or not figures or not all(map(math.isnan, figures)):
             rows.append([_cell(name, line, names) for name in heads])
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
@@ -58,7 +61,7 @@ def heading(name: str) -> str:
 def _cell(name: str, line: dict[Any, Any], names: list[str]) -> str:
     text = markdown_text(str(line[name])) if name in KEYS else _number(line[name])
     low, high = f"{name}Low", f"{name}High"
-    if low in names and high in names and text:
+    if low in names and high in names and text not in ("", HIDDEN):
         ends = " to ".join(filter(None, (_number(line[low]), _number(line[high]))))
         return f"{text} ({ends})" if ends else text
     return text

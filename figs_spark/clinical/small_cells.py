@@ -22,6 +22,7 @@ OF_POSITIVES = ("sensitivity", "sensitivityLow", "sensitivityHigh")
 OF_NEGATIVES = ("specificity", "specificityLow", "specificityHigh")
 OF_BOTH = ("ppv", "ppvLow", "ppvHigh", "npv", "npvLow", "npvHigh", "lrPositive", "lrNegative", "f1")
 OBSERVED = ("observed", "observedLow", "observedHigh")
+HIDDEN_GROUPS = "groups that are hidden"  # in one line, with their number
 
 Line = dict[str, Any]
 
@@ -116,7 +117,7 @@ def _with_hidden(summary: pd.DataFrame, small: set[tuple[Any, Any]]) -> pd.DataF
 
     columns = [by for by, _ in small]
     lines = [
-        {"by": by, "group": f"{columns.count(by)} groups that are hidden"}
+        {"by": by, "group": f"{columns.count(by)} {HIDDEN_GROUPS}"}
         for by in dict.fromkeys(sorted(map(str, columns)))
     ]
     if not lines:

@@ -29,3 +29,13 @@ def test_a_table_is_read_by_people() -> None:
         "| all | all | 1,234,567 | 0.654 (0.600 to 0.700) | 0.0012 |",
         "| year | 2026 | 7 |  | 0.500 |",
     ]
+
+
+def test_hidden_groups_are_told() -> None:
+    table = pd.DataFrame({"by": "ward", "group": ["2 groups that are hidden"], "rows": [NAN]})
+    assert markdown_table(table).splitlines()[-1] == "| ward | 2 groups that are hidden |  |"
+
+
+def test_a_hidden_figure_has_no_ends() -> None:
+    table = pd.DataFrame({"ppv": ["hidden"], "ppvLow": ["hidden"], "ppvHigh": ["hidden"]})
+    assert markdown_table(table).splitlines()[-1] == "| hidden |"
