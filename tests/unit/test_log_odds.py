@@ -55,7 +55,7 @@ def test_predictions_are_logistic_functions_of_sums(kind: str) -> None:
         expected = np.array([own[group][k] for k, group in enumerate(table["group"])])
     assert model.link == LOGIT
     np.testing.assert_allclose(model.predictProbability(table)[:, 1], expected, atol=1e-12)
-    assert set(model.predict(table)) == {0.0, 1.0}
+    assert set(model.predict(table)["prediction"]) == {0.0, 1.0}
 
 
 @every_kind
