@@ -14,16 +14,7 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    BooleanType,
-    DataType,
-    DateType,
-    NumericType,
-    StringType,
-    StructField,
-    TimestampNTZType,
-    TimestampType,
-)
+from pyspark.sql import types as T
 
 from figs_spark.dataframes.columns import column
 from figs_spark.inspection.counts import MARKERS, NUMBER, OTHER, TEXT, TIME, Counted, Tally
@@ -35,16 +26,16 @@ DIGITS = 3  # that other numbers are rounded to
 MONTH = 30.0  # days, to which dates are rounded
 
 
-def kind_of(kind: DataType) -> str:
-    if isinstance(kind, (StringType, BooleanType)):
+def kind_of(kind: T.DataType) -> str:
+    if isinstance(kind, (T.StringType, T.BooleanType)):
         return TEXT
-    if isinstance(kind, NumericType):
+    if isinstance(kind, T.NumericType):
         return NUMBER
-    return TIME if isinstance(kind, (DateType, TimestampType, TimestampNTZType)) else OTHER
+    return TIME if isinstance(kind, (T.DateType, T.TimestampType, T.TimestampNTZType)) else OTHER
 
 
 def count_columns(
-    frame: DataFrame, fields: Sequence[StructField], label: Column, least: int, rows: int
+    frame: DataFrame, fields: Sequence[T.StructField], label: Column, least: int, rows: int
 ) -> list[Counted]:
     """The values of these columns; text that fewer than `least` rows have is in `others`."""
     kinds = [kind_of(field.dataType) for field in fields]
@@ -107,7 +98,7 @@ def _rounded(number: Column, is_time: Column) -> Column:
     return F.when(is_time, F.floor(number / MONTH) * MONTH).otherwise(rounded)
 
 
-def _counted(field: StructField, kind: str, rows: Sequence[Any]) -> Counted:
+def _counted(field: T.StructField, kind: str, rows: Sequence[Any]) -> Counted:
     texts: dict[str, Tally] = {}
     numbers: dict[float, Tally] = {}
     missing = others = Tally()
