@@ -223,8 +223,8 @@ def order_of(growth: Growth, basis: Basis) -> Order:
         return free
 
     def rows(splits: int) -> Floats:
-        found = order_rows(nodes, basis.of_node[:, :splits], constraints.monotone)
-        return np.column_stack([np.zeros(len(found)), found])
+        inequalities = order_rows(nodes, basis.of_node[:, :splits], constraints.monotone)
+        return np.column_stack([np.zeros(len(inequalities)), inequalities])
 
     return rows
 

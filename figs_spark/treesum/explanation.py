@@ -152,11 +152,11 @@ def _tree_intervals(
     """Of one row: the interval of what each tree adds to the average."""
     if model.samples is None or model.outputs > 1:
         return None
-    found = []
+    intervals = []
     for k, (of_tree, leaf) in enumerate(zip(leaf_intervals(model), leaves, strict=True)):
         ((low,), (high,)) = (reading.added(k, (end,)) for end in of_tree[leaf][0])
-        found.append((low, high))
-    return tuple(found)
+        intervals.append((low, high))
+    return tuple(intervals)
 
 
 def _met(feature: Feature, split: Split, left: bool, cells: Sequence[Any]) -> Met:

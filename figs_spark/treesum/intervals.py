@@ -32,13 +32,13 @@ def sampled_sums(model: TreeSum) -> list[TreeSum]:
 def leaf_intervals(model: TreeSum) -> list[list[tuple[Interval, ...]]]:
     """By tree and leaf, from left to right, the interval of each output."""
     sums = sampled_sums(model)
-    found = []
+    by_tree = []
     for k in range(len(model.trees)):
         values = np.array([[leaf.value for leaf in one.trees[k].leaves()] for one in sums])
         low, high = between(values)
         pairs = np.stack([low, high], axis=-1)  # (leaves, outputs, 2)
-        found.append([tuple((a, b) for a, b in leaf) for leaf in pairs.tolist()])
-    return found
+        by_tree.append([tuple((a, b) for a, b in leaf) for leaf in pairs.tolist()])
+    return by_tree
 
 
 def prediction_intervals(model: TreeSum, outcome: Outcome, values: Any) -> NDArray[np.float64]:
