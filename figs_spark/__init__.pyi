@@ -324,7 +324,7 @@ class _HasLoss:
     loss: Param[str]
 
     def setLoss(self, value: str) -> Self:
-        """Set `loss`: what splits lower: 'squared', the squared error; 'logistic', two classes:
+        """Set `loss`: what splits lower: 'squared', the squared error; 'logistic', for classes:
         the logistic loss, with a ridge of 30 unless regParam is set, and then a logistic refit."""
 
     def getLoss(self) -> str:
@@ -615,8 +615,8 @@ class _HasRefit:
 
     def setRefit(self, value: str) -> Self:
         """Set `refit`: how all leaf values are fitted together once the splits are made: 'none',
-        as they grew; 'linear', by least squares; 'logistic', two classes: the sum becomes log
-        odds."""
+        as they grew; 'linear', by least squares; 'logistic', for classes: the sum becomes log
+        odds, of more than two classes the log weight of each."""
 
     def getRefit(self) -> str:
         """The value of `refit`, or its default."""

@@ -1,10 +1,11 @@
-"""Growing for two classes by the logistic loss: the score is log odds.
+"""Growing by the logistic loss: the score of two classes is log odds, of more there is one each.
 
-With p = 1 / (1 + exp(-f)), a step adds up for every candidate, feature and bin
+With p = 1 / (1 + exp(-f)), or the softmax of several f, a step adds up for every candidate, feature
+and bin
 
-    G = sum w (y - p)       the gradient
-    H = sum w (p - 1/2) / f     a curvature by which a parabola bounds the loss from above
-                                (Jaakkola and Jordan), so that a step cannot overshoot
+    G = sum w (y - p)       the gradient, for each score
+    H = sum w h             a curvature by which a parabola bounds the loss from above, so that a
+                            step cannot overshoot (`kernels.gradients`)
 
 and takes the split with the largest gain, a ridge included (`kernels.joint_split`). Its children
 move by G / H. All p change in the rows of the leaf, and nothing can be kept up to date by its
@@ -14,7 +15,6 @@ logistic regression (`refitting`).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -24,6 +24,8 @@ import numpy as np
 from figs_spark.engine.bins import Bins
 from figs_spark.engine.grower import Growth, GrowthRules
 from figs_spark.engine.histograms import Floats, Layout, Request, Sums
+from figs_spark.engine.kernels.gradients import probabilities
+from figs_spark.engine.logistic_fit import scores_of
 from figs_spark.engine.permissions import Permissions
 from figs_spark.engine.splits import Cut, Side
 
@@ -31,12 +33,12 @@ RIDGE = 30.0  # unless another is given; times the variance of the outcome
 
 
 class LogisticGrowth(Growth):
-    """One model of log odds while it grows."""
+    """One model of log odds, or of log weights of classes, while it grows."""
 
     def __init__(self, bins: Bins, layout: Layout, rules: GrowthRules, *others: Any):
         super().__init__(bins, replace(layout, curved=True), rules, *others)
         self._given_ridge = RIDGE if rules.ridge is None else rules.ridge
-        self._start = 0.0
+        self._start = np.zeros(layout.outputs)
 
     @property
     def ridges(self) -> list[float]:
@@ -50,26 +52,26 @@ class LogisticGrowth(Growth):
         return replace(super().request(), start=self._start)
 
     def _begin(self, sums: Sums) -> None:
-        """The log odds of all rows; until now they were `start`, 0 in the first pass."""
-        root, weight = sums.full[0], self.layout.weight
+        """The scores of all rows; until now they were `start`, 0 in the first pass."""
+        root, weight, outputs = sums.full[0], self.layout.weight, self.layout.outputs
         total = root[: self._cuts.layout.widths[0]].sum(axis=0)
         self.weight, self.rows = float(total[weight]), round(float(total[-1]))
         self._check_weight()
-        before = 1 / (1 + math.exp(-self._start))
-        self.mean = total[:1] / self.weight + before
-        mean = min(max(float(self.mean[0]), 0.5 / (self.weight + 1)), 1 - 0.5 / (self.weight + 1))
-        self._start = math.log(mean / (1 - mean))
-        root[:, 0] += (before - mean) * root[:, weight]
-        curvature = (mean - 0.5) / self._start if abs(self._start) > 1e-3 else 0.25
-        root[:, 1] = curvature * root[:, weight]
-        squares = self.weight * mean * (1 - mean)
-        self.losses = [squares / self.weight]
-        self._ridge = self._given_ridge * mean * (1 - mean)
-        limits = self._cut_limits(squares, self.weight)
+        before = probabilities(self._start[None])[0][0]
+        self.mean = total[:outputs] / self.weight + before
+        mean = np.clip(self.mean, 0.5 / (self.weight + 1), 1 - 0.5 / (self.weight + 1))
+        self._start = scores_of(mean)
+        (mean,), ((curvature,),) = probabilities(self._start[None])
+        root[:, :outputs] += (before - mean) * root[:, weight : weight + 1]
+        root[:, outputs] = curvature * root[:, weight]
+        variance = float(mean @ (1 - mean))
+        self.losses = [variance]
+        self._ridge = self._given_ridge * variance
+        limits = self._cut_limits(self.weight * variance, self.weight)
         self._limits = limits._replace(noise=limits.noise / curvature)  # in units of this gain
 
     def _plant(self) -> int:
-        return self.trees.plant(np.zeros(1), self.rows, self.weight)
+        return self.trees.plant(np.zeros(self.layout.outputs), self.rows, self.weight)
 
     def _asked_permissions(self, bounded: bool = False) -> Permissions | None:
         return super()._asked_permissions(bounded)

@@ -31,7 +31,8 @@ from figs_spark.engine.table import Table, Target
 from figs_spark.engine.value_samples import value_samples
 from figs_spark.engine.weights import OwnWeights, Weights
 from figs_spark.treesum import TreeSum
-from figs_spark.treesum.nodes import IDENTITY, LOGIT, Coefficients
+from figs_spark.treesum.nodes import IDENTITY, Coefficients
+from figs_spark.treesum.prediction import logistic_link
 
 AUTO_BYTES = 256 << 20  # packed rows that mode "auto" keeps in the driver
 DRIVER_BYTES = 2 << 30  # packed rows that mode "driver" keeps there
@@ -170,7 +171,7 @@ def _with_both(
     if plan.refit is not None:
         other = None if plan.rules.logistic else _held_out(backend, grown)
         return replace(trained, with_refit=own, without_refit=other)
-    link = LOGIT if table.target.classes == 2 else IDENTITY
+    link = logistic_link(table.target.classes) if table.target.classes else IDENTITY
     try:
         other = _held_out(backend, _fitted(grown, backend, table, replace(plan, refit=Refit(link))))
     except TooManyCells as error:
@@ -230,7 +231,7 @@ def order_of(growth: Growth, basis: Basis) -> Order:
 
 
 def _remark(rule: Refit, unweighted: bool) -> str:
-    how = "logistic regression" if rule.link == LOGIT else "least squares"
+    how = "least squares" if rule.link == IDENTITY else "logistic regression"
     rows = ", on rows without their class weights" if unweighted else ""
     return f"All values were fitted together by {how}{rows}"
 

@@ -169,7 +169,8 @@ REFIT = Declared(
     "none",
     choice("none", "linear", "logistic"),
     "how all leaf values are fitted together once the splits are made: 'none', as they grew; "
-    "'linear', by least squares; 'logistic', two classes: the sum becomes log odds",
+    "'linear', by least squares; 'logistic', for classes: the sum becomes log odds, of more than "
+    "two classes the log weight of each",
 )
 POLISH = Declared(
     "polish",
@@ -182,7 +183,7 @@ LOSS = Declared(
     "loss",
     "squared",
     choice("squared", "logistic"),
-    "what splits lower: 'squared', the squared error; 'logistic', two classes: the logistic loss, "
+    "what splits lower: 'squared', the squared error; 'logistic', for classes: the logistic loss, "
     "with a ridge of 30 unless regParam is set, and then a logistic refit",
 )
 CALIBRATE = Declared(
