@@ -577,8 +577,8 @@ class _HasPolish:
 
     def setPolish(self, value: bool) -> Self:
         """Set `polish`: with regParam: when all splits are made, up to four weak ones are taken
-        back, one after the other, and the best is made in their place if that lowers the
-        penalised error."""
+        back, one after the other, and the best is made in their place, and up to four inner ones
+        are cut elsewhere, if that lowers the penalised error."""
 
     def getPolish(self) -> bool:
         """The value of `polish`, or its default."""

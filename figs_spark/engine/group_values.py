@@ -25,6 +25,7 @@ from figs_spark.engine.grower import Growth
 from figs_spark.engine.histograms import Floats
 from figs_spark.engine.logistic_fit import likeliest, log_loss, solved
 from figs_spark.engine.progress import GROW, QUIET, Progress
+from figs_spark.engine.recutting import recut
 from figs_spark.engine.refitting import Basis, Order, fit_path, path_losses
 from figs_spark.engine.table import Table
 from figs_spark.engine.training import Plan, growing, order_of, packed, refit
@@ -62,6 +63,8 @@ def grow_with_group_values(
         growth = growing(bins, backend.layout, plan.rules, table.target.centres, ALL_ROWS)
         progress.phase(GROW)
         (grown,) = backend.grow([growth], progress)
+        if plan.rules.polish:
+            recut(grown, backend)
         if plan.refit is not None:
             refit(backend, [grown], plan.refit, table.class_factors)
         unweighted = plan.refit is not None and plan.refit.unweighted

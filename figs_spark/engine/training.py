@@ -25,6 +25,7 @@ from figs_spark.engine.out_of_bag import OutOfBag, length, out_of_bag_sums
 from figs_spark.engine.packing import collect_packed, pack_here, packed_on_cluster
 from figs_spark.engine.polishing import PolishedGrowth
 from figs_spark.engine.progress import GROW, QUIET, Progress
+from figs_spark.engine.recutting import recut
 from figs_spark.engine.refitting import Basis, Order, Refit, fit_path, free
 from figs_spark.engine.replay import Replay, held_out_losses
 from figs_spark.engine.table import Table, Target
@@ -151,7 +152,11 @@ def _grown(
         for k in range(members)
     ]
     progress.phase(GROW)
-    return list(backend.grow(growths, progress))
+    grown = list(backend.grow(growths, progress))
+    if plan.rules.polish:
+        for growth in grown:
+            recut(growth, backend)
+    return grown
 
 
 def _fitted(grown: Sequence[Growth], backend: Backend, table: Table, plan: Plan) -> list[Growth]:

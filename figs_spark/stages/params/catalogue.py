@@ -177,7 +177,8 @@ POLISH = Declared(
     False,
     boolean,
     "with regParam: when all splits are made, up to four weak ones are taken back, one after the "
-    "other, and the best is made in their place if that lowers the penalised error",
+    "other, and the best is made in their place, and up to four inner ones are cut elsewhere, if "
+    "that lowers the penalised error",
 )
 LOSS = Declared(
     "loss",
