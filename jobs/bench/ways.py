@@ -16,7 +16,6 @@ from figs_spark.engine.table import Table
 from figs_spark.engine.training import Plan, grow_all, packed
 from figs_spark.engine.weights import OwnWeights
 from figs_spark.stages.base.checks import check
-from figs_spark.treesum.prediction import logistic_link
 from jobs.bench.contenders import Task, figs_estimator
 from jobs.bench.environment import job_count
 from jobs.bench.measuring import Timing, in_turns
@@ -52,7 +51,7 @@ def measure_ways(spark: SparkSession, task: Task, repeats: int) -> dict[str, Tim
 def grown(way: str, bins: Bins, backend: Backend, table: Table, task: Task) -> int:
     """Returns the number of splits."""
     rules = GrowthRules(max_splits=task.splits, **WAYS[way])
-    refit = Refit(logistic_link(table.target.classes)) if rules.logistic else None
+    refit = Refit("logit") if rules.logistic else None  # the outcome is yes or no
     plan = Plan(rules, max_bins=task.bins, refit=refit)
     (growth,) = grow_all(bins, backend, table, plan, 1, QUIET)
     return growth.steps
