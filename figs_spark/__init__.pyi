@@ -325,7 +325,8 @@ class _HasLoss:
 
     def setLoss(self, value: str) -> Self:
         """Set `loss`: what splits lower: 'squared', the squared error; 'logistic', for classes:
-        the logistic loss, with a ridge of 30 unless regParam is set, and then a logistic refit."""
+        the logistic loss, with a ridge of 30 unless regParam is set to a number, and then a
+        logistic refit."""
 
     def getLoss(self) -> str:
         """The value of `loss`, or its default."""

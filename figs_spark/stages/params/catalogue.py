@@ -185,7 +185,7 @@ LOSS = Declared(
     "squared",
     choice("squared", "logistic"),
     "what splits lower: 'squared', the squared error; 'logistic', for classes: the logistic loss, "
-    "with a ridge of 30 unless regParam is set, and then a logistic refit",
+    "with a ridge of 30 unless regParam is set to a number, and then a logistic refit",
 )
 CALIBRATE = Declared(
     "calibrate",
