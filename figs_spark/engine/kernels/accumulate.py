@@ -162,6 +162,15 @@ def _add_full(packed, rows, order, shares, layout, full, slot):
                     b = offsets[j] + bins[i, j]
                     full[slot, b, 0] += g
                     full[slot, b, 1] += w
+        elif outputs == 2:  # a gradient and a curvature
+            g, h = shares[m, 0], shares[m, 1]
+            for j in range(bins.shape[1]):
+                b = offsets[j] + bins[i, j]
+                full[slot, b, 0] += g
+                full[slot, b, 1] += h
+                full[slot, b, 2] += w
+                if counted:
+                    full[slot, b, 3] += count[i]
         else:
             for j in range(bins.shape[1]):
                 b = offsets[j] + bins[i, j]
