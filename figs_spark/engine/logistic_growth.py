@@ -9,15 +9,15 @@ and bin
 
 and takes the split with the largest gain, a ridge included (`kernels.joint_split`). Its children
 move by G / H. All p change in the rows of the leaf, and nothing can be kept up to date by its
-difference: each pass adds up all candidates afresh, but for the largest leaf of each tree, which is
-all rows less the other leaves. The values are fitted together at the end, by
-logistic regression (`refitting`).
+difference: each pass adds up all candidates afresh. It leaves out what follows from the rest: the
+leaves of one tree together are all rows, and the largest leaf of any other tree is all rows less
+its other leaves. The values are fitted together at the end, by logistic regression (`refitting`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,29 @@ from figs_spark.engine.splits import Cut, Side
 RIDGE = 30.0  # unless another is given; times the variance of the outcome
 
 
+@dataclass(frozen=True)
+class _Pass:
+    """A pass over all rows: which leaves it adds up, and what follows from them."""
+
+    whole: list[int]  # the leaves of one tree
+    rests: dict[int, list[int]]  # by the largest leaf of any other tree: its other leaves
+    slots: dict[int, int]  # by leaf
+
+    def histograms(self, full: Floats, candidates: Sequence[int]) -> Floats:
+        """Of all candidates, in their order."""
+        root = sum(full[self.slots[leaf]] for leaf in self.whole)
+        found = np.empty((len(candidates), *full.shape[1:]))
+        for place, candidate in enumerate(candidates):
+            if candidate == NEW_ROOT:
+                found[place] = root
+            elif candidate in self.rests:
+                found[place] = root - sum(full[self.slots[k]] for k in self.rests[candidate])
+                found[place][found[place][:, -1] < 0.5] = 0.0
+            else:
+                found[place] = full[self.slots[candidate]]
+        return found
+
+
 class LogisticGrowth(Growth):
     """One model of log odds, or of log weights of classes, while it grows."""
 
@@ -42,8 +65,7 @@ class LogisticGrowth(Growth):
         super().__init__(bins, replace(layout, curved=True), rules, *others)
         self._given_ridge = RIDGE if rules.ridge is None else rules.ridge
         self._start = np.zeros(layout.outputs)
-        self._rests: dict[int, list[int]] = {}  # of the pass that is asked for
-        self._slot_of: dict[int, int] = {}
+        self._pass: _Pass | None = None  # that is asked for
 
     @property
     def ridges(self) -> list[float]:
@@ -54,52 +76,42 @@ class LogisticGrowth(Growth):
         return True
 
     def request(self) -> Request:
-        self._rests = self._largest_leaves()
+        self._pass = self._thrifty_pass()
         return replace(super().request(), start=self._start)
 
-    def _largest_leaves(self) -> dict[int, list[int]]:
-        """The leaves that a pass need not add up, with the other leaves of their trees; none if the
-        pass does not add up all rows, or not all candidates."""
-        if NEW_ROOT not in self._to_add_up or len(self.trees.nodes) >= self._room:
-            return {}
-        leaves: dict[int, list[int]] = {}
-        for k, node in enumerate(self.trees.nodes):
+    def _thrifty_pass(self) -> _Pass | None:
+        """A pass that leaves out what follows from the rest; None if it could not add up all
+        candidates at once, or all rows are not among them."""
+        nodes = self.trees.nodes
+        if not nodes or NEW_ROOT not in self._to_add_up or len(nodes) >= self._room:
+            return None
+        leaves: list[list[int]] = [[] for _ in self.trees.roots]
+        for k, node in enumerate(nodes):
             if node.split is None:
-                leaves.setdefault(node.tree, []).append(k)
-        rests = {}
-        for own in leaves.values():
-            largest = max(own, key=lambda k: self.trees.nodes[k].rows)
-            if largest in self._to_add_up:
-                rests[largest] = [k for k in own if k != largest]
-        return rests
+                leaves[node.tree].append(k)
+        largest = [max(own, key=lambda k: (nodes[k].rows, -k)) for own in leaves]
+        whole = min(range(len(leaves)), key=lambda tree: nodes[largest[tree]].rows)
+        rests = {
+            top: [k for k in own if k != top]
+            for tree, (top, own) in enumerate(zip(largest, leaves))
+            if tree != whole and top in self._to_add_up
+        }
+        asked = {*leaves[whole], *self._to_add_up, *(k for rest in rests.values() for k in rest)}
+        asked -= {NEW_ROOT, *rests}
+        return _Pass(leaves[whole], rests, {k: slot for slot, k in enumerate(sorted(asked))})
 
     def _fresh_slots(self) -> Slots:
-        """Without slots for the largest leaves; all others of their trees have one."""
         slots = super()._fresh_slots()
-        if not self._rests:
+        if self._pass is None:
             return slots
-        full, root = np.full_like(slots.full, -1), 0
-        others = {k for rest in self._rests.values() for k in rest} | set(self._to_add_up)
-        for slot, k in enumerate(sorted(others - {NEW_ROOT} - set(self._rests)), start=1):
-            full[k] = slot
-        self._slot_of = {int(k): int(full[k]) for k in np.flatnonzero(full >= 0)} | {NEW_ROOT: root}
-        return slots._replace(full=full, root=root)
+        full = np.full_like(slots.full, -1)
+        full[list(self._pass.slots)] = list(self._pass.slots.values())
+        return slots._replace(full=full, root=-1)
 
     def absorb(self, sums: Sums) -> None:
-        super().absorb(replace(sums, full=self._all(sums.full)) if self._rests else sums)
-
-    def _all(self, full: Floats) -> Floats:
-        """The histograms of all candidates that were to be added up, in their order."""
-        found = np.empty((len(self._to_add_up), *full.shape[1:]))
-        for place, candidate in enumerate(self._to_add_up):
-            if candidate in self._rests:
-                found[place] = full[self._slot_of[NEW_ROOT]]
-                for other in self._rests[candidate]:
-                    found[place] -= full[self._slot_of[other]]
-                found[place][found[place][:, -1] < 0.5] = 0.0
-            else:
-                found[place] = full[self._slot_of[candidate]]
-        return found
+        if self._pass is not None:
+            sums = replace(sums, full=self._pass.histograms(sums.full, self._to_add_up))
+        super().absorb(sums)
 
     def _begin(self, sums: Sums) -> None:
         """The scores of all rows; until now they were `start`, 0 in the first pass."""
