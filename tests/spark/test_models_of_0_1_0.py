@@ -119,7 +119,7 @@ def test_a_saved_model_is_loaded(
     assert_same(recorded["predictions"], predictions(loaded, rows), tolerance if logistic else 0.0)
 
 
-@pytest.mark.parametrize("name", ["bagged_classes", "bagged_regression"])
+@pytest.mark.parametrize("name", ["bagged_classes", "bagged_regression"], indirect=True)
 def test_a_saved_estimator_fits_as_0_1_0_did(
     name: str, rows: DataFrame, recorded: dict[str, Any], tolerance: float
 ) -> None:

@@ -77,7 +77,7 @@ def test_every_family(data: DataFrame) -> None:
 
 
 def test_rates_without_class_weights_and_sizes(data: DataFrame) -> None:
-    weighted = FIGSClassifier(**SHARED, loss="logistic", classWeight="inverse", calibrate=True)
+    weighted = FIGSClassifier(**SHARED, loss="logistic", classWeight="balanced", calibrate=True)
     p, _ = shares(weighted.fit(data).transform(data))
     share = data.where("triage = 2").count() / 300
     assert p[:, 2].mean() == pytest.approx(share, abs=1e-6)
