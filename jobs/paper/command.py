@@ -43,6 +43,7 @@ from jobs.paper import (
     sums,
 )
 from jobs.paper.cells import Cell, Record, Store
+from jobs.paper.clock import processor_seconds
 from jobs.paper.report import Report
 from jobs.paper.settings import FULL, QUICK, Preset
 
@@ -109,10 +110,10 @@ class Run:
         return failed
 
     def _measure(self, spark: SparkSession, cell: Cell) -> None:
-        started = time.perf_counter()
+        started = processor_seconds()
         records = PARTS[cell.part].measure(spark, dict(cell.settings), self.folder)
-        seconds = round(time.perf_counter() - started, 3)
-        self.store.keep(cell, records, {"seconds": seconds, "versions": versions()})
+        seconds = round(processor_seconds() - started, 2)
+        self.store.keep(cell, records, {"processor_seconds": seconds, "versions": versions()})
 
     def results(self, part: str) -> tuple[pd.DataFrame, list[Record]]:
         """The records of the finished cells of a part, with their settings; and the cells."""
@@ -135,8 +136,9 @@ class Run:
         for part in self.parts:
             results, done = self.results(part)
             total = sum(1 for _ in PARTS[part].cells(self.preset[part], self.folder))
-            minutes = sum(kept["seconds"] for kept in done) / 60
-            facts.append((part, f"{len(done)} of {total} cells, {minutes:.1f} minutes"))
+            minutes = sum(kept["processor_seconds"] for kept in done) / 60
+            told = f"{len(done)} of {total} cells, {minutes:.1f} minutes of one processor"
+            facts.append((part, told))
             used.update(json.dumps(kept["versions"]) for kept in done)
             if len(results):
                 sections[part] = PARTS[part].section(results)
