@@ -65,7 +65,9 @@ def section(results: pd.DataFrame) -> Section:
     blocks: list[Any] = [_picture(results)]
     by = results.groupby(["study", "group"], sort=False)
     blocks += [_metrics(own, str(study), str(group)) for (study, group), own in by]
-    blocks += [_sizes(results), _coefficients(results)]
+    blocks.append(_sizes(results))
+    if "coefficients" in results:
+        blocks.append(_coefficients(results))
     return Section("Clinical decision instruments", text, blocks, claims(results, generated))
 
 

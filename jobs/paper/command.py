@@ -17,7 +17,7 @@ import os
 import platform
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import distributions, version
 from importlib.util import find_spec
@@ -115,9 +115,12 @@ class Run:
         seconds = round(processor_seconds() - started, 2)
         self.store.keep(cell, records, {"processor_seconds": seconds, "versions": versions()})
 
-    def results(self, part: str) -> tuple[pd.DataFrame, list[Record]]:
+    def results(
+        self, part: str, cells: Iterable[Cell] | None = None
+    ) -> tuple[pd.DataFrame, list[Record]]:
         """The records of the finished cells of a part, with their settings; and the cells."""
-        cells = PARTS[part].cells(self.preset[part], self.folder)
+        if cells is None:
+            cells = PARTS[part].cells(self.preset[part], self.folder)
         done = [kept for cell in cells if (kept := self.store.load(cell)) is not None]
         rows = [
             {k: v for k, v in kept["settings"].items() if not isinstance(v, list)} | record

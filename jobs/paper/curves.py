@@ -86,8 +86,9 @@ def _grid(at: pd.DataFrame, binary: bool) -> Grid:
     for name, data in own.groupby("data", sort=False):
         cells = [str(name)]
         for size in SHOWN:
-            rows = data[data["size"] == size].set_index("method")["score"]
-            cells.append(" / ".join(spread(rows[[method]]) for method in (FIGS, CART)))
+            rows = data[data["size"] == size]
+            pair = (rows.loc[rows["method"] == method, "score"] for method in (FIGS, CART))
+            cells.append(" / ".join(spread(scores) for scores in pair))
         lines.append(cells)
     kind = "AUC" if binary else "R2"
     return Grid(f"{kind}, FIGS / CART", ["data", *(f"{k} splits" for k in SHOWN)], lines)
@@ -165,6 +166,8 @@ def claims(results: pd.DataFrame, at: pd.DataFrame) -> list[Claim]:
     made = list(_parity_claims(results))
     wide = at.pivot_table("score", ["data", "split", "size"], "method")
     by_data = wide.groupby(["data", "size"]).mean().reset_index()
+    if not {FIGS, CART} <= set(by_data):
+        return made
     small = by_data[by_data["size"].isin((5, 10, 15))]
     gain = (small[FIGS] - small[CART]).groupby(small["size"]).mean()
     shown = ", ".join(f"{value:+.3f} at {size}" for size, value in gain.items())
@@ -215,7 +218,8 @@ def _picture(results: pd.DataFrame) -> Picture:
         trees = data[data["method"].isin([FIGS, CART])]
         lowest = trees.groupby("splits")["score"].mean().min()
         one.set(title=name, xlabel="splits", ylabel=kind, xlim=(0, 31))
-        one.set_ylim(bottom=max(lowest - 0.05, one.get_ylim()[0]))
+        if len(trees):
+            one.set_ylim(bottom=max(lowest - 0.05, one.get_ylim()[0]))
     legend(figure, axes)
     return Picture("curves", "Score on held-out rows against the number of splits", figure)
 

@@ -89,7 +89,7 @@ def section(results: pd.DataFrame) -> Section:
 
 def claims(results: pd.DataFrame) -> list[Claim]:
     slopes = {m: exponent(own) for m, own in results.groupby("method")}
-    if any(np.isnan(slope) for slope, _ in slopes.values()):
+    if set(METHODS) - set(slopes) or any(np.isnan(slope) for slope, _ in slopes.values()):
         return []
     (figs, figs_error), (cart, cart_error) = slopes["FIGS"], slopes["CART"]
     shown = f"exponent {figs:.2f} ± {figs_error:.2f} (FIGS), {cart:.2f} ± {cart_error:.2f} (CART)"
@@ -107,6 +107,8 @@ def _picture(results: pd.DataFrame) -> Picture:
     figure, axes = panels(1, width=5, height=3.6)
     for method, bound in (("FIGS", BOUND), ("CART", TREE_BOUND)):
         own = results[results["method"] == method]
+        if own.empty:
+            continue
         line(axes[0], own, "rows", "error", method)
         at = np.array(sorted(own["rows"].unique()), float)
         start = own.loc[own["rows"] == at[0], "error"].mean()
