@@ -28,6 +28,7 @@ ON_FLIGHTS = ("origin", "destination", "distance", "month", "weekday", "minute")
 LATE = 15  # minutes
 TRAINED_FLIGHTS = 0.8
 AIRPORTS = 230
+MEDICINES = 18
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def _real(spark: SparkSession, source: Path, kind: str) -> DataFrame:
 
 def _generated(spark: SparkSession, kind: str, rows: int, seed: int) -> DataFrame:
     if kind != FLIGHTS:
-        return encounters(spark, rows, seed).replace("?", None)
+        return encounters(spark, rows, seed).replace("?", None).withColumns(_medicines())
     random = np.random.default_rng(seed)
     codes = np.array([f"{c}{c % 7}{c % 13}" for c in range(AIRPORTS)])
     often = 1 / np.arange(1, AIRPORTS + 1)
@@ -95,6 +96,12 @@ def _generated(spark: SparkSession, kind: str, rows: int, seed: int) -> DataFram
         }
     )
     return spark.createDataFrame(table.to_pandas())
+
+
+def _medicines() -> dict[str, Column]:
+    """As many more than `encounters` has as the extract has, each given to some."""
+    draws = {k: F.pmod(F.xxhash64("encounter_id", F.lit(k)), F.lit(100)) for k in range(MEDICINES)}
+    return {f"medicine {k}": F.when(d < k, "Steady").otherwise("No") for k, d in draws.items()}
 
 
 def _recipe(kind: str) -> Recipe:

@@ -218,19 +218,21 @@ def test_text_is_timed_beside_indexers_and_bands_beside_their_regression(
     assert not mixed["judged"]  # the tables were generated
 
 
-def test_a_raw_extract_becomes_44_features_and_16_by_nine_bands(
-    spark: SparkSession, tmp_path: Path
+@pytest.mark.parametrize(("kind", "features"), [(presets.STAYS, 44), (presets.BANDS, 16)])
+def test_generated_and_raw_stays_have_the_shape_of_the_extract(
+    spark: SparkSession, tmp_path: Path, kind: str, features: int
 ) -> None:
+    assert len(prepare_mixed(spark, tmp_path, kind, 600, 0, None).features) == features
     raw = encounters(spark, 600).toPandas()
     raw.to_csv(tmp_path / presets.EXTRACT, index=False)
-    for kind, features in ((presets.STAYS, 44), (presets.BANDS, 16)):
-        table = prepare_mixed(spark, tmp_path, kind, 600, 0, tmp_path / presets.EXTRACT)
-        frame = table.frame(spark).toPandas()
-        assert (table.rows, len(table.features)) == (600, features)
-        assert frame[data.LABEL].sum() == (raw["readmitted"] == "<30").sum()
-        assert not frame.isin(["?"]).to_numpy().any()
-    assert frame["band"].nunique() == raw["age"].replace("[0-10)", "[10-20)").nunique() == 9
-    assert table.most_texts == frame["race"].nunique(dropna=False)
+    table = prepare_mixed(spark, tmp_path, kind, 600, 0, tmp_path / presets.EXTRACT)
+    frame = table.frame(spark).toPandas()
+    assert table.rows == 600
+    assert frame[data.LABEL].sum() == (raw["readmitted"] == "<30").sum()
+    assert not frame.isin(["?"]).to_numpy().any()
+    if kind == presets.BANDS:
+        assert frame["band"].nunique() == raw["age"].replace("[0-10)", "[10-20)").nunique() == 9
+        assert table.most_texts == frame["race"].nunique(dropna=False)
 
 
 def test_the_first_fit_has_a_session_of_its_own(spark: SparkSession, tmp_path: Path) -> None:

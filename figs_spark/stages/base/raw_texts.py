@@ -47,13 +47,9 @@ class Values:
         return Values(tuple(distinct), table[self.places])
 
     def counted(self, least: int, most: int) -> Counted:
-        """What `count_categories` counts."""
+        """What `CountedBySpark` counts."""
         rows = np.bincount(self.places + 1, minlength=1 + len(self.distinct))[1:].tolist()
-        named = sorted((-n, v) for n, v in zip(rows, self.distinct) if n >= least)[:most]
-        others = len(self.distinct) - len(named)
-        if others and len(named) == most:
-            named, others = named[:-1], others + 1
-        return Counted(tuple(value for _, value in named), others, sum(rows))
+        return Counted.of(dict(zip(self.distinct, rows, strict=True)), least, most)
 
     def positions(self, categories: Sequence[Any]) -> Floats:
         """Of every row the place of its value among the categories, -1 if it is none of them."""
