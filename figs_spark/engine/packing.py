@@ -4,8 +4,8 @@ Small tables are collected once and packed in the driver. Others are read twice:
 for the bins (by a hash of their content, so that the sample does not depend on how the rows are
 partitioned), then Python workers encode all rows. While encoding they check the bins: a feature
 that looked as if it had few distinct values is verified on every row, and a value that the sample
-had missed gets a bin (`strangers`). Only if these are many, or the blocks stay on the executors, the
-rows are encoded again. So no value is lost, however rare.
+had missed gets a bin (`strangers`). Only if these are many, or the blocks stay on the executors,
+the rows are encoded again. So no value is lost, however rare.
 """
 
 from __future__ import annotations
