@@ -138,15 +138,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.flights:
         trials.append(flights(spark, options.flights))
     found = []
-    for trial in trials:
-        for seed in options.seeds:
+    for seed in options.seeds:
+        for trial in trials:
             for variant, auc in trial.areas(seed, options.splits):
                 print(f"{trial.name}, seed {seed}, {variant}: {auc:.4f}", flush=True)
                 found.append({"table": trial.name, "seed": seed, "variant": variant, "auc": auc})
-    areas = pd.DataFrame(found)
-    if options.output:
-        areas.to_csv(options.output, index=False)
-    print(summary(areas).to_string(index=False))
+        if options.output:
+            pd.DataFrame(found).to_csv(options.output, index=False)
+    print(summary(pd.DataFrame(found)).to_string(index=False))
     return 0
 
 
