@@ -18,6 +18,7 @@ from jobs.bench.first_fits import measure_first
 from jobs.bench.floors import measure_floors
 from jobs.bench.measuring import Timing, in_turns
 from jobs.bench.presets import Case
+from jobs.bench.ways import measure_ways
 
 SUM = "reading the columns and adding them up"
 
@@ -32,6 +33,7 @@ class CaseResult:
     scoring: Timings = field(default_factory=dict)
     floors: Timings = field(default_factory=dict)
     first: Timings = field(default_factory=dict)
+    ways: Timings = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -40,7 +42,7 @@ class CaseResult:
 
     @property
     def timings(self) -> list[Timing]:
-        parts = (self.fits, self.first, self.scoring, self.floors)
+        parts = (self.fits, self.first, self.scoring, self.floors, self.ways)
         return [timing for part in parts for timing in part.values()]
 
     def to_dict(self) -> dict[str, Any]:
@@ -56,6 +58,7 @@ class CaseResult:
             "first": {name: timing.to_dict() for name, timing in self.first.items()},
             "scoring": {name: timing.to_dict() for name, timing in self.scoring.items()},
             "floors": {name: timing.to_dict() for name, timing in self.floors.items()},
+            "ways": {name: timing.to_dict() for name, timing in self.ways.items()},
         }
 
 
@@ -69,7 +72,8 @@ def measure_case(spark: SparkSession, case: Case, data: Data, folder: Path) -> C
     scoring = measure_scoring(spark, case, data, fits) if case.scoring else {}
     floors = measure_floors(spark, task, case.floors, folder) if case.floors else {}
     first = measure_first(case, task, heap(spark)) if case.first else {}
-    return CaseResult(case, data.rows, fits, scoring, floors, first)
+    ways = measure_ways(spark, task, case.ways) if case.ways else {}
+    return CaseResult(case, data.rows, fits, scoring, floors, first, ways)
 
 
 def measure_fits(spark: SparkSession, case: Case, task: Task) -> Timings:
