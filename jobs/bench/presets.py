@@ -268,7 +268,7 @@ PRESETS = {
                 STAYS,
                 bins=255,
                 real=EXTRACT,
-                first=3,
+                first=2,
             ),
             Case(
                 "flights",
