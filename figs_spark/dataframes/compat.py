@@ -9,7 +9,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -22,6 +22,9 @@ from pyspark.sql import functions as F
 from figs_spark.dataframes.arrow import Floats, to_table
 
 BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+READER_ROWS = ("spark.sql.parquet.columnarReaderBatchSize", "spark.sql.orc.columnarReaderBatchSize")
+READ_VALUES = 1 << 20  # numbers that a file is read in at once
+LEAST_READ = 64  # rows
 ASKED_AGAIN = 60.0  # seconds after which the number of cores is asked again
 NOT_SET = "-2147483647"  # a number that nobody sets; Spark wants one
 
@@ -51,36 +54,60 @@ def to_arrow(frame: DataFrame) -> pa.Table:
 
 
 @contextmanager
-def arrow_batches(spark: SparkSession, rows: int) -> Iterator[None]:
-    """Limit the rows of an Arrow batch while jobs are planned.
+def arrow_batches(spark: SparkSession, rows: int, width: int = 1) -> Iterator[None]:
+    """Limit the rows of an Arrow batch while jobs are planned; and the rows that a file is read in
+    at once, if it has so many columns (`width`) that these would not stay near the processor."""
+    wanted = {BATCH_ROWS: rows}
+    for name in READER_ROWS:
+        most = max(LEAST_READ, READ_VALUES // width)
+        if most < _rows_read(spark, name):
+            wanted[name] = most
+    with ExitStack() as changed:
+        for name, value in wanted.items():
+            changed.enter_context(_changed(spark, name, str(value)))
+        yield
 
-    If several fits run at the same time, the old limit is restored when the last one is done. If
-    the setting cannot be changed (serverless), batches keep their size.
+
+@contextmanager
+def _changed(spark: SparkSession, name: str, value: str) -> Iterator[None]:
+    """A setting of the session, for a while.
+
+    If several fits run at the same time, the old value is restored when the last one is done. If
+    the setting cannot be changed (serverless), it stays as it is.
     """
+    key = spark, name
     try:
         with _lock:
-            before, fits = _limits.get(spark) or (spark.conf.get(BATCH_ROWS, NOT_SET), 0)
-            spark.conf.set(BATCH_ROWS, str(rows))
-            _limits[spark] = before, fits + 1
+            before, fits = _before.get(key) or (spark.conf.get(name, NOT_SET), 0)
+            spark.conf.set(name, value)
+            _before[key] = before, fits + 1
     except Exception as error:
-        log.debug("%s stays as it is: %s", BATCH_ROWS, error)
+        log.debug("%s stays as it is: %s", name, error)
         yield
         return
     try:
         yield
     finally:
         with _lock:
-            before, fits = _limits.pop(spark)
+            before, fits = _before.pop(key)
             if fits > 1:
-                _limits[spark] = before, fits - 1
+                _before[key] = before, fits - 1
             elif before == NOT_SET:
-                spark.conf.unset(BATCH_ROWS)
+                spark.conf.unset(name)
             else:
-                spark.conf.set(BATCH_ROWS, str(before))
+                spark.conf.set(name, str(before))
+
+
+def _rows_read(spark: SparkSession, name: str) -> int:
+    try:
+        return int(spark.conf.get(name) or 0)
+    except Exception as error:  # serverless knows few settings
+        log.debug("%s is not known: %s", name, error)
+        return 0
 
 
 _lock = threading.Lock()
-_limits: dict[SparkSession, tuple[str | None, int]] = {}  # the old limit, and how many fits run
+_before: dict[tuple[SparkSession, str], tuple[str | None, int]] = {}  # and how many fits run
 
 
 def table_udf(predict: Callable[..., Floats], width: int) -> Callable[..., Column]:
