@@ -25,6 +25,9 @@ BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 READER_ROWS = ("spark.sql.parquet.columnarReaderBatchSize", "spark.sql.orc.columnarReaderBatchSize")
 READ_VALUES = 1 << 20  # numbers that a file is read in at once
 LEAST_READ = 64  # rows
+SPLIT_BYTES = "spark.sql.files.maxPartitionBytes"
+WIDE_SPLIT = 1 << 30  # bytes; Spark makes at least as many splits as there are cores
+MANY_COLUMNS = 500
 ASKED_AGAIN = 60.0  # seconds after which the number of cores is asked again
 NOT_SET = "-2147483647"  # a number that nobody sets; Spark wants one
 
@@ -55,16 +58,22 @@ def to_arrow(frame: DataFrame) -> pa.Table:
 
 @contextmanager
 def arrow_batches(spark: SparkSession, rows: int, width: int = 1) -> Iterator[None]:
-    """Limit the rows of an Arrow batch while jobs are planned; and the rows that a file is read in
-    at once, if it has so many columns (`width`) that these would not stay near the processor."""
-    wanted = {BATCH_ROWS: rows}
-    for name in READER_ROWS:
-        most = max(LEAST_READ, READ_VALUES // width)
-        if most < _rows_read(spark, name):
-            wanted[name] = most
+    """Limit the rows of an Arrow batch while jobs are planned that read so many columns."""
+    with _changed(spark, BATCH_ROWS, str(rows)), wide_reads(spark, width):
+        yield
+
+
+@contextmanager
+def wide_reads(spark: SparkSession, width: int) -> Iterator[None]:
+    """Read files of many columns well, while jobs are planned: so few rows at once that all columns
+    stay near the processor, and in few tasks, as each prepares itself for every column."""
     with ExitStack() as changed:
-        for name, value in wanted.items():
-            changed.enter_context(_changed(spark, name, str(value)))
+        for name in READER_ROWS:
+            most = max(LEAST_READ, READ_VALUES // width)
+            if most < _number(spark, name):
+                changed.enter_context(_changed(spark, name, str(most)))
+        if width > MANY_COLUMNS and 0 < _number(spark, SPLIT_BYTES) < WIDE_SPLIT:
+            changed.enter_context(_changed(spark, SPLIT_BYTES, str(WIDE_SPLIT)))
         yield
 
 
@@ -98,10 +107,11 @@ def _changed(spark: SparkSession, name: str, value: str) -> Iterator[None]:
                 spark.conf.set(name, str(before))
 
 
-def _rows_read(spark: SparkSession, name: str) -> int:
+def _number(spark: SparkSession, name: str) -> int:
+    """A setting that is a number, perhaps of bytes ("134217728b"); 0 if it is not known."""
     try:
-        return int(spark.conf.get(name) or 0)
-    except Exception as error:  # serverless knows few settings
+        return int((spark.conf.get(name) or "").rstrip("bB"))
+    except Exception as error:  # serverless knows few settings; somebody may have written "128m"
         log.debug("%s is not known: %s", name, error)
         return 0
 
