@@ -27,9 +27,11 @@ READ_VALUES = 1 << 20  # numbers that a file is read in at once
 LEAST_READ = 64  # rows
 SPLIT_BYTES = "spark.sql.files.maxPartitionBytes"
 WIDE_SPLIT = 1 << 30  # bytes; Spark makes at least as many splits as there are cores
+ROW_MAKING, LOOPS = "spark.sql.codegen.factoryMode", "NO_CODEGEN"
 MANY_COLUMNS = 500
+NOT_SET = {BATCH_ROWS: "-2147483647", ROW_MAKING: "FALLBACK"}  # as Spark wants to be told it
+NEVER_SET = "1"  # of the other settings
 ASKED_AGAIN = 60.0  # seconds after which the number of cores is asked again
-NOT_SET = "-2147483647"  # a number that nobody sets; Spark wants one
 
 log = logging.getLogger("figs_spark")
 
@@ -57,23 +59,31 @@ def to_arrow(frame: DataFrame) -> pa.Table:
 
 
 @contextmanager
-def arrow_batches(spark: SparkSession, rows: int, width: int = 1) -> Iterator[None]:
-    """Limit the rows of an Arrow batch while jobs are planned that read so many columns."""
-    with _changed(spark, BATCH_ROWS, str(rows)), wide_reads(spark, width):
+def arrow_batches(
+    spark: SparkSession, rows: int, values: int = 1, columns: int = 1
+) -> Iterator[None]:
+    """Limit the rows of an Arrow batch while jobs are planned; see `wide_reads`."""
+    with _changed(spark, BATCH_ROWS, str(rows)), wide_reads(spark, values, columns):
         yield
 
 
 @contextmanager
-def wide_reads(spark: SparkSession, width: int) -> Iterator[None]:
-    """Read files of many columns well, while jobs are planned: so few rows at once that all columns
-    stay near the processor, and in few tasks, as each prepares itself for every column."""
+def wide_reads(spark: SparkSession, values: int, columns: int) -> Iterator[None]:
+    """Read rows of many values well, while jobs are planned.
+
+    A file is read in so few rows at once that all their values stay near the processor. If these
+    are in many columns, files are read in few tasks, as each prepares itself for every column, and
+    rows are made by loops over the columns: Spark would write a program with lines for each.
+    """
     with ExitStack() as changed:
         for name in READER_ROWS:
-            most = max(LEAST_READ, READ_VALUES // width)
+            most = max(LEAST_READ, READ_VALUES // values)
             if most < _number(spark, name):
                 changed.enter_context(_changed(spark, name, str(most)))
-        if width > MANY_COLUMNS and 0 < _number(spark, SPLIT_BYTES) < WIDE_SPLIT:
-            changed.enter_context(_changed(spark, SPLIT_BYTES, str(WIDE_SPLIT)))
+        if columns > MANY_COLUMNS:
+            changed.enter_context(_changed(spark, ROW_MAKING, LOOPS))
+            if 0 < _number(spark, SPLIT_BYTES) < WIDE_SPLIT:
+                changed.enter_context(_changed(spark, SPLIT_BYTES, str(WIDE_SPLIT)))
         yield
 
 
@@ -84,10 +94,10 @@ def _changed(spark: SparkSession, name: str, value: str) -> Iterator[None]:
     If several fits run at the same time, the old value is restored when the last one is done. If
     the setting cannot be changed (serverless), it stays as it is.
     """
-    key = spark, name
+    key, not_set = (spark, name), NOT_SET.get(name, NEVER_SET)
     try:
         with _lock:
-            before, fits = _before.get(key) or (spark.conf.get(name, NOT_SET), 0)
+            before, fits = _before.get(key) or (spark.conf.get(name, not_set), 0)
             spark.conf.set(name, value)
             _before[key] = before, fits + 1
     except Exception as error:
@@ -101,7 +111,7 @@ def _changed(spark: SparkSession, name: str, value: str) -> Iterator[None]:
             before, fits = _before.pop(key)
             if fits > 1:
                 _before[key] = before, fits - 1
-            elif before == NOT_SET:
+            elif before == not_set:
                 spark.conf.unset(name)
             else:
                 spark.conf.set(name, str(before))

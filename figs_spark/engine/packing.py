@@ -99,7 +99,8 @@ def _read_sample(table: Table, frame: DataFrame) -> Floats:
 
 def _batches(table: Table) -> AbstractContextManager[None]:
     """Batches of the size of blocks, while jobs are planned."""
-    return compat.arrow_batches(table.frame.sparkSession, table.block_rows, len(table.features))
+    size = len(table.features), table.columns
+    return compat.arrow_batches(table.frame.sparkSession, table.block_rows, *size)
 
 
 def pack_here(table: Table, max_bins: int, progress: Progress = QUIET) -> tuple[Bins, list[Block]]:

@@ -41,7 +41,7 @@ def count_rows(
     """Counts of all rows or, in classification, of each class; -1 stands for other labels."""
     if inputs.packed is None:
         dataset, columns = _without_features(dataset, columns)
-    with wide_reads(dataset.sparkSession, len(inputs.features)):
+    with wide_reads(dataset.sparkSession, len(inputs.features), len(inputs.names)):
         return _count_rows(dataset, inputs, columns, classification)
 
 
