@@ -9,7 +9,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -22,16 +22,8 @@ from pyspark.sql import functions as F
 from figs_spark.dataframes.arrow import Floats, to_table
 
 BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
-READER_ROWS = ("spark.sql.parquet.columnarReaderBatchSize", "spark.sql.orc.columnarReaderBatchSize")
-READ_VALUES = 1 << 20  # numbers that a file is read in at once
-LEAST_READ = 64  # rows
-SPLIT_BYTES = "spark.sql.files.maxPartitionBytes"
-WIDE_SPLIT = 1 << 30  # bytes; Spark makes at least as many splits as there are cores
-ROW_MAKING, LOOPS = "spark.sql.codegen.factoryMode", "NO_CODEGEN"
-MANY_COLUMNS = 500
-NOT_SET = {BATCH_ROWS: "-2147483647", ROW_MAKING: "FALLBACK"}  # as Spark wants to be told it
-NEVER_SET = "1"  # of the other settings
 ASKED_AGAIN = 60.0  # seconds after which the number of cores is asked again
+NOT_SET = "-2147483647"  # a number that nobody sets; Spark wants one
 
 log = logging.getLogger("figs_spark")
 
@@ -59,75 +51,36 @@ def to_arrow(frame: DataFrame) -> pa.Table:
 
 
 @contextmanager
-def arrow_batches(
-    spark: SparkSession, rows: int, values: int = 1, columns: int = 1
-) -> Iterator[None]:
-    """Limit the rows of an Arrow batch while jobs are planned; see `wide_reads`."""
-    with _changed(spark, BATCH_ROWS, str(rows)), wide_reads(spark, values, columns):
-        yield
+def arrow_batches(spark: SparkSession, rows: int) -> Iterator[None]:
+    """Limit the rows of an Arrow batch while jobs are planned.
 
-
-@contextmanager
-def wide_reads(spark: SparkSession, values: int, columns: int) -> Iterator[None]:
-    """Read rows of many values well, while jobs are planned.
-
-    A file is read in so few rows at once that all their values stay near the processor. If these
-    are in many columns, files are read in few tasks, as each prepares itself for every column, and
-    rows are made by loops over the columns: Spark would write a program with lines for each.
+    If several fits run at the same time, the old limit is restored when the last one is done. If
+    the setting cannot be changed (serverless), batches keep their size.
     """
-    with ExitStack() as changed:
-        for name in READER_ROWS:
-            most = max(LEAST_READ, READ_VALUES // values)
-            if most < _number(spark, name):
-                changed.enter_context(_changed(spark, name, str(most)))
-        if columns > MANY_COLUMNS:
-            changed.enter_context(_changed(spark, ROW_MAKING, LOOPS))
-            if 0 < _number(spark, SPLIT_BYTES) < WIDE_SPLIT:
-                changed.enter_context(_changed(spark, SPLIT_BYTES, str(WIDE_SPLIT)))
-        yield
-
-
-@contextmanager
-def _changed(spark: SparkSession, name: str, value: str) -> Iterator[None]:
-    """A setting of the session, for a while.
-
-    If several fits run at the same time, the old value is restored when the last one is done. If
-    the setting cannot be changed (serverless), it stays as it is.
-    """
-    key, not_set = (spark, name), NOT_SET.get(name, NEVER_SET)
     try:
         with _lock:
-            before, fits = _before.get(key) or (spark.conf.get(name, not_set), 0)
-            spark.conf.set(name, value)
-            _before[key] = before, fits + 1
+            before, fits = _limits.get(spark) or (spark.conf.get(BATCH_ROWS, NOT_SET), 0)
+            spark.conf.set(BATCH_ROWS, str(rows))
+            _limits[spark] = before, fits + 1
     except Exception as error:
-        log.debug("%s stays as it is: %s", name, error)
+        log.debug("%s stays as it is: %s", BATCH_ROWS, error)
         yield
         return
     try:
         yield
     finally:
         with _lock:
-            before, fits = _before.pop(key)
+            before, fits = _limits.pop(spark)
             if fits > 1:
-                _before[key] = before, fits - 1
-            elif before == not_set:
-                spark.conf.unset(name)
+                _limits[spark] = before, fits - 1
+            elif before == NOT_SET:
+                spark.conf.unset(BATCH_ROWS)
             else:
-                spark.conf.set(name, str(before))
-
-
-def _number(spark: SparkSession, name: str) -> int:
-    """A setting that is a number, perhaps of bytes ("134217728b"); 0 if it is not known."""
-    try:
-        return int((spark.conf.get(name) or "").rstrip("bB"))
-    except Exception as error:  # serverless knows few settings; somebody may have written "128m"
-        log.debug("%s is not known: %s", name, error)
-        return 0
+                spark.conf.set(BATCH_ROWS, str(before))
 
 
 _lock = threading.Lock()
-_before: dict[tuple[SparkSession, str], tuple[str | None, int]] = {}  # and how many fits run
+_limits: dict[SparkSession, tuple[str | None, int]] = {}  # the old limit, and how many fits run
 
 
 def table_udf(predict: Callable[..., Floats], width: int) -> Callable[..., Column]:

@@ -33,7 +33,6 @@ from figs_spark.engine.weights import Weights
 BATCH_BYTES = 4 << 20  # packed bytes that go to a Python worker in one Arrow batch
 COLLECT_BYTES = 64 << 20  # partial sums that the driver takes in one step
 COMPACT_BYTES = 64 << 20  # packed rows of which a model may copy those that it counts
-FEW_PARTS = 2  # whose sums the driver takes, however large they are: merging would not spare much
 SLICE_BYTES = 4 << 20  # of the sums, when Spark merges them
 HISTOGRAM_BYTES = 64 << 20  # of the models that grow together on the cluster
 MODELS_BYTES = 1 << 30  # of the models that grow side by side in the driver
@@ -229,7 +228,7 @@ class ClusterBackend(Backend):
         return [pickle.loads(record["gathered"]) for record in in_order]
 
     def add_up(self, work: Work, size: int) -> Floats:
-        merge = self.partitions > FEW_PARTS and 8 * size * self.partitions > COLLECT_BYTES
+        merge = 8 * size * self.partitions > COLLECT_BYTES
         step = SLICE_BYTES // 8 if merge else size
         run = partial(_add_partition, work=work, target=self.weights.target, step=step)
         partials = self.frame.mapInArrow(run, PARTIAL)

@@ -15,7 +15,7 @@ import logging
 import math
 import uuid
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -92,21 +92,15 @@ def _distinct(rows: Floats) -> int:
 
 
 def _read_sample(table: Table, frame: DataFrame) -> Floats:
-    with _batches(table):
+    with compat.arrow_batches(frame.sparkSession, table.block_rows):
         sample = compat.to_arrow(compat.fewer_partitions(frame.select("x")))
     return to_table(sample.column("x"), len(table.features))
-
-
-def _batches(table: Table) -> AbstractContextManager[None]:
-    """Batches of the size of blocks, while jobs are planned."""
-    size = len(table.features), table.columns
-    return compat.arrow_batches(table.frame.sparkSession, table.block_rows, *size)
 
 
 def pack_here(table: Table, max_bins: int, progress: Progress = QUIET) -> tuple[Bins, list[Block]]:
     """Collect a small table and pack it in the driver."""
     progress.phase(PACK)
-    with _batches(table):
+    with compat.arrow_batches(table.frame.sparkSession, table.block_rows):
         arrow = compat.to_arrow(table.frame)
     matrix = to_table(arrow.column("x"), len(table.features))
     if table.texts is not None:
@@ -132,7 +126,7 @@ def collect_packed(
     bins, table = read_bins(table, max_bins)
     progress.phase(PACK)
     while True:
-        with _batches(table):
+        with compat.arrow_batches(table.frame.sparkSession, table.block_rows):
             cores = compat.parallelism(table.frame.sparkSession)
             arrow = compat.to_arrow(_packed_frame(table, bins, TASKS_PER_CORE * cores))
         reports = _reports(arrow)
@@ -160,7 +154,7 @@ def packed_on_cluster(
         table = replace(table, frame=numbered_frame(table.frame))
     with ExitStack() as kept:
         while True:
-            with _batches(table):
+            with compat.arrow_batches(table.frame.sparkSession, table.block_rows):
                 plan = _packed_frame(table, bins, partitions, spread=True)
                 frame = kept.enter_context(stored(plan, work_dir))
                 noted = compat.to_arrow(frame.select("report").where("report is not null"))

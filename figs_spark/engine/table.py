@@ -90,7 +90,6 @@ class Table:
     target: Target
     rows: int
     partitions: int
-    columns: int = 1  # of the source that x is made of
     mergeable: bool = True  # whether equal rows may become one; not if each is drawn by itself
     weights: int = 0  # of a row, if each model has its own
     label_sum: float | None = None  # as it was checked; None: not compared

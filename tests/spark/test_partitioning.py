@@ -16,16 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from figs_spark import FIGSClassifier, FIGSRegressor
-from figs_spark.dataframes.compat import (
-    BATCH_ROWS,
-    LOOPS,
-    READER_ROWS,
-    ROW_MAKING,
-    SPLIT_BYTES,
-    arrow_batches,
-    parallelism,
-    wide_reads,
-)
+from figs_spark.dataframes.compat import BATCH_ROWS, arrow_batches, parallelism
 from figs_spark.engine import backends, packing, table
 from figs_spark.engine.grower import Growth
 from figs_spark.treesum import TreeSum
@@ -120,7 +111,6 @@ def test_sums_merged_by_spark(
     patients: DataFrame, models: dict[str, TreeSum], monkeypatch: pytest.MonkeyPatch, problem: str
 ) -> None:
     monkeypatch.setattr(backends, "COLLECT_BYTES", 0)
-    monkeypatch.setattr(backends, "FEW_PARTS", 0)
     monkeypatch.setattr(backends, "SLICE_BYTES", 8 * 100)
     model = fitted(problem, spread(patients, 3), mode="cluster")
     assert_same_model(model, models[problem])
@@ -290,33 +280,6 @@ def test_the_bound_on_batches_comes_back_after_fits_at_the_same_time(spark: Spar
     other.__exit__(None, None, None)
     assert spark.conf.get(BATCH_ROWS) == before
     assert BATCH_ROWS not in {row.key for row in spark.sql("set").collect()}
-
-
-def test_settings_for_many_columns_come_back(spark: SparkSession) -> None:
-    """Wide files are read in smaller batches and larger splits, narrow ones as ever."""
-    names = (*READER_ROWS, SPLIT_BYTES, ROW_MAKING)
-
-    def values() -> list[str | None]:
-        return [spark.conf.get(name) for name in names]
-
-    before = values()
-    with arrow_batches(spark, 100, 50, 50):
-        assert values() == before
-    with arrow_batches(spark, 100, 5000):  # in one column
-        assert values() == ["209", "209", *before[2:]]
-    one, other = wide_reads(spark, 5000, 5000), wide_reads(spark, 10_000, 10_000)
-    one.__enter__()
-    assert values() == ["209", "209", str(1 << 30), LOOPS]
-    other.__enter__()
-    assert values() == ["104", "104", str(1 << 30), LOOPS]
-    one.__exit__(None, None, None)
-    other.__exit__(None, None, None)
-    assert values() == before
-    assert not {row.key for row in spark.sql("set").collect()} & set(names)
-    spark.conf.set(SPLIT_BYTES, "2g")  # not read as a number: it stays
-    with wide_reads(spark, 5000, 5000):
-        assert spark.conf.get(SPLIT_BYTES) == "2g"
-    spark.conf.unset(SPLIT_BYTES)
 
 
 def test_nothing_is_left_behind_where_packing_fails(

@@ -107,7 +107,6 @@ def _check(
         target=Target(classes, 0.0 if classes else total["sum"] / total["weight"]),
         rows=total["positive"],
         partitions=total["partitions"],
-        columns=len(inputs.names),
         label_sum=total["label_sum"],
         allowed_cuts=allowed_cuts(stage, features),
         class_factors=tuple(factors.get(k, 1.0) for k in range(classes)) if factors else None,

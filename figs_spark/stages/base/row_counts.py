@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from figs_spark.dataframes.columns import column
-from figs_spark.dataframes.compat import fewer_partitions, wide_reads
+from figs_spark.dataframes.compat import fewer_partitions
 from figs_spark.stages.base.inputs import Inputs
 
 MAX_CLASSES = 255  # a class is stored in one byte
@@ -39,24 +39,6 @@ def count_rows(
     dataset: DataFrame, inputs: Inputs, columns: TrainingColumns, classification: bool
 ) -> list[Counts]:
     """Counts of all rows or, in classification, of each class; -1 stands for other labels."""
-    if inputs.packed is None:
-        dataset, columns = _without_features(dataset, columns)
-    with wide_reads(dataset.sparkSession, len(inputs.features), len(inputs.names)):
-        return _count_rows(dataset, inputs, columns, classification)
-
-
-def _without_features(
-    dataset: DataFrame, columns: TrainingColumns
-) -> tuple[DataFrame, TrainingColumns]:
-    """Only the columns that are counted: Spark would look at thousands of others when it plans."""
-    counted = {f.name: c for f in fields(columns) if (c := getattr(columns, f.name)) is not None}
-    narrow = dataset.select(*(expression.alias(name) for name, expression in counted.items()))
-    return narrow, replace(columns, **{name: F.col(name) for name in counted})
-
-
-def _count_rows(
-    dataset: DataFrame, inputs: Inputs, columns: TrainingColumns, classification: bool
-) -> list[Counts]:
     label, has_label = columns.label, columns.has_label
     counts = {
         "rows": F.count(F.lit(1)),
