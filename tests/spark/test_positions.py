@@ -45,6 +45,10 @@ def test_a_long_list_is_one_constant_of_the_plan(spark: SparkSession) -> None:
     """Lists that Spark made again for every row would be slower than comparing with each text."""
     texts = [f"code {k}" for k in range(200)]
     frame = spark.range(1).select(F.col("id").cast("string").alias("cell"))
-    plan = frame.select(position(F.col("cell"), texts))._jdf.queryExecution().optimizedPlan()
+    plan = (
+        frame.select(position(F.col("cell"), texts).alias("place"))
+        ._jdf.queryExecution()
+        .optimizedPlan()
+    )
     assert "array_position" in plan.toString()
     assert "array(" not in plan.toString()
