@@ -12,7 +12,8 @@ from figs_spark.app.config import Settings, close
 from figs_spark.app.errors import UNFIT_INPUT
 from figs_spark.app.sources import need_columns, short
 from figs_spark.dataframes.columns import column, listed
-from figs_spark.dataframes.derived import check_expression, mentions
+from figs_spark.dataframes.derived import mentions
+from figs_spark.dataframes.row_sql import check_expression
 
 SHOWN = 20  # values of a label in a message
 OPERATORS = set("=<>()'")  # one of them makes a label an expression

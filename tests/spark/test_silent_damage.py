@@ -193,3 +193,8 @@ def test_equal_rows_are_drawn_each_by_itself() -> None:
     numbers = running_numbers(hashes)
     assert len(set(numbers.tolist())) == 6
     assert sorted(running_numbers(hashes[::-1])) == sorted(numbers)
+
+
+def test_the_label_is_no_feature_in_another_case(rows: DataFrame) -> None:
+    with pytest.raises(ValueError, match="'DIED' is both labelCol and a feature"):
+        FIGSClassifier(featuresCols=["age", "died"], labelCol="DIED").fit(rows)

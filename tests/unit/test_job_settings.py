@@ -254,10 +254,18 @@ def test_strict_privacy_asks_for_leaves_that_do_not_point_to_persons() -> None:
     rows = "--model.minInstancesPerNode"
     assert with_large_leaves(read(rows, "3")).job.model == {"minInstancesPerNode": 3}
     strict = with_large_leaves(read("--privacy", "strict", "--model.maxSplits", "4"))
-    assert strict.job.model == {"minInstancesPerNode": 11, "maxSplits": 4}
+    assert strict.job.model == {
+        "minInstancesPerNode": 11,
+        "minCategoryCount": 11,
+        "maxSplits": 4,
+    }
     assert with_large_leaves(read("--privacy", "strict", rows, "20")).job.model == {
-        "minInstancesPerNode": 20
+        "minInstancesPerNode": 20,
+        "minCategoryCount": 11,
     }
     message = refusal(check, read("--privacy", "strict", rows, "10"))
     assert "minInstancesPerNode" in message
     assert "needs at least 11 rows in a leaf, got 10" in message
+    message = refusal(check, read("--privacy", "strict", "--model.minCategoryCount", "1"))
+    assert "minCategoryCount" in message
+    assert "needs at least 11 rows of a category, got 1" in message
