@@ -13,6 +13,7 @@ from pyspark.ml.feature import StringIndexer, VectorAssembler
 from pyspark.sql import DataFrame, SparkSession
 
 from figs_spark import BaggedFIGSClassifier, FIGSClassifier, GFIGSClassifier
+from figs_spark.app.errors import UNFIT_INPUT
 from figs_spark.mlflow import to_entry
 from tests.support.jobs import call
 
@@ -171,7 +172,13 @@ def test_jobs_without_strict_privacy(
         written_look = written / "look/train.yaml"
         more = ("--split.fractions", "[1.0, 0.0, 0.0]", "--output", written / "again")
         assert call("train", "--config", written_look, *more) == 0
+        for label in ("ward", "name"):
+            wrong = ("--label", label, "--positive", "nobody")
+            assert call("train", *given, *wrong) == UNFIT_INPUT
+            assert call("inspect", *given, *wrong) == UNFIT_INPUT
+    printed = "".join(capfd.readouterr())
+    assert "is never 'nobody'; it has 'ward 0', 'ward 1', 'ward 2', 'ward 3'." in printed
     assert is_clean(caplog.text)
-    assert is_clean("".join(capfd.readouterr()))
+    assert is_clean(printed)
     assert unclean_files(written) == []
     assert "ward 1" in (written / "look/inspection.html").read_text()
