@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from figs_spark.dataframes.columns import folding
-from figs_spark.dataframes.row_sql import check_expression
+from figs_spark.dataframes.row_sql import check_expression, names_in
 
 
 def with_derived(dataset: DataFrame, expressions: Mapping[str, str], source: str) -> DataFrame:
@@ -19,6 +19,11 @@ def with_derived(dataset: DataFrame, expressions: Mapping[str, str], source: str
     present = {fold(name) for name in dataset.columns} if expressions else set()
     for name, sql in expressions.items():
         if fold(name) in present:
+            if fold(name) in map(fold, names_in(sql)):
+                raise ValueError(
+                    f"Column '{name}' ({source}) is derived from the column of this name in the "
+                    f"table: {sql!r:.120}. Give it another name."
+                )
             continue
         check_expression(sql)
         try:

@@ -45,7 +45,7 @@ def check_expression(sql: str) -> None:
     """ValueError if an expression is empty, or more than a value derived from its row."""
     if not sql.strip():
         raise ValueError("the expression is empty")
-    tokens = [(str(match.lastgroup), match[0]) for match in TOKEN.finditer(sql)]
+    tokens = _tokens(sql)
     for place, (kind, text) in enumerate(tokens):
         after = "".join(token for _, token in tokens[place + 1 : place + 3])
         before = tokens[place - 1][1] if place else ""
@@ -54,6 +54,25 @@ def check_expression(sql: str) -> None:
                 f"{sql!r:.80} {problem} ({text!r:.30}); a derived column is computed from the "
                 f"other columns of its row"
             )
+
+
+def names_in(sql: str) -> set[str]:
+    """The names in an expression that are not called: columns, fields and words of SQL."""
+    tokens = _tokens(sql)
+    behind = [text for _, text in tokens[1:]] + [""]
+    return {
+        _unquoted(kind, text)
+        for (kind, text), after in zip(tokens, behind, strict=True)
+        if kind in ("word", "name") and after != "("
+    }
+
+
+def _tokens(sql: str) -> list[tuple[str, str]]:
+    return [(str(match.lastgroup), match[0]) for match in TOKEN.finditer(sql)]
+
+
+def _unquoted(kind: str, text: str) -> str:
+    return text[1:-1].replace("``", "`") if kind == "name" else text
 
 
 def _problem(kind: str, text: str, before: str, after: str) -> str | None:
@@ -65,7 +84,7 @@ def _problem(kind: str, text: str, before: str, after: str) -> str | None:
     called = after.startswith("(")
     if not (kind == "word" or (kind == "name" and called)):
         return None
-    word = text.strip("`").lower()
+    word = _unquoted(kind, text).lower()
     forms = {word, f"{word}(" if called else "", f"{word}()" if after == "()" else ""}
     if kind == "word" and before == "(" and word in BEGINS_A_QUERY:
         return "reads other tables"

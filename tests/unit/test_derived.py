@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from figs_spark.dataframes.derived import mentions, needed_for
-from figs_spark.dataframes.row_sql import check_expression
+from figs_spark.dataframes.row_sql import check_expression, names_in
 from figs_spark.stages.params.values import expressions
 
 
@@ -90,3 +90,8 @@ def test_a_column_needs_what_it_is_derived_from() -> None:
     assert needed_for(["bmi"], derive) == {}
     assert mentions("year(`Born`)", "born")
     assert not mentions("newborn", "born")
+
+
+def test_names_in_an_expression() -> None:
+    sql = "year(visit) - `the ``born``` + if(note = 'year', 1, Age)"
+    assert names_in(sql) == {"visit", "the `born`", "note", "1", "Age"}
