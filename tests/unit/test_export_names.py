@@ -198,6 +198,7 @@ def test_remarks_stay_text(remark: str) -> None:
     source = ast.parse(to_python(model))
     assert [type(part) for part in source.body[:2]] == [ast.Expr, ast.ImportFrom]
     assert "\u202e" not in to_python(model)
-    header = with_header(model, Sql("duckdb", ("score",), ("visits",), ()), "not verified")
-    lines = header.partition("SELECT")[0].splitlines()
-    assert all(line.startswith("-- ") for line in lines)
+    asked = Sql("duckdb", ("score",), ("visits",), ())
+    written = [with_header(each, asked, "not verified") for each in (stump("age", "a"), model)]
+    plain, remarked = ([x for x in text.splitlines() if x[:3] != "-- "] for text in written)
+    assert plain == remarked
