@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -76,7 +77,7 @@ class Permissions:
         return min(max(value, low), high) if self.bounded else value
 
 
-class Constrained:
+class Constrained(ABC):
     """The part of a growing model that keeps constraints."""
 
     rules: GrowthRules
@@ -91,8 +92,9 @@ class Constrained:
     _features: Ints
     _permissions: Permissions | None
 
+    @abstractmethod
     def _move(self, side: Side) -> Floats:
-        raise NotImplementedError
+        """By how much a new leaf differs from its parent, if nothing bounds it."""
 
     def _asked_permissions(self, bounded: bool = True) -> Permissions | None:
         rules = self.rules

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 import string
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -49,7 +50,7 @@ def is_system(name: str) -> bool:
 
 
 @dataclass(frozen=True)
-class CodeSystem:
+class CodeSystem(ABC):
     """A system of codes with its levels, the broadest first."""
 
     name: str
@@ -59,13 +60,13 @@ class CodeSystem:
         """What is compared with the ranges of a key."""
         return code
 
+    @abstractmethod
     def keys(self, code: str) -> tuple[str | None, ...]:
         """The key of each level that holds a code; None if no level does."""
-        raise NotImplementedError
 
+    @abstractmethod
     def depth(self, category: str) -> int:
         """The place of a key among the levels; that of a single code is after them all."""
-        raise NotImplementedError
 
     def ranges(self, key: str) -> tuple[Range, ...]:
         """What units a key holds."""
