@@ -158,7 +158,7 @@ def test_jobs_without_strict_privacy(
     given = ("--input", table)
     model = ("--model", written / "model")
     levels = "{referrer: 'prefix:1,4', name: 'prefix:1'}"
-    parts = ("--split.fractions", "[0.7, 0.0, 0.3]", "--codeSystems", levels)
+    parts = ("--split.fractions", "0.7", "0.0", "0.3", "--codeSystems", levels)
     params = ("--model.intervalSamples", "10", "--model.riskIntervalCol", "between")
     page = ("--groups", "ward", "referrer", "note", "--output", written / "report.html")
     with caplog.at_level(logging.INFO, "figs_spark"):
@@ -170,7 +170,7 @@ def test_jobs_without_strict_privacy(
             assert call("export", *model, "--format", kind, "--output", written / kind) == 0
         assert call("score", *given, *model, "--output", tmp_path / "scored") == 0
         written_look = written / "look/train.yaml"
-        more = ("--split.fractions", "[1.0, 0.0, 0.0]", "--output", written / "again")
+        more = ("--split.fractions", "1.0", "0.0", "0.0", "--output", written / "again")
         assert call("train", "--config", written_look, *more) == 0
         for label in ("ward", "name"):
             wrong = ("--label", label, "--positive", "nobody")
