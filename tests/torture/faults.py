@@ -251,7 +251,8 @@ def small_disk(path: Path) -> Iterator[Path | None]:
     try:
         yield path
     finally:
-        subprocess.run(["umount", str(path)], check=True)
+        # Lazily: an executor may still hold the file that it could not write to the end.
+        subprocess.run(["umount", "--lazy", str(path)], check=True)
 
 
 # Fits at once, other settings
