@@ -29,6 +29,7 @@ from jobs.bench.presets import (
     XGBOOST_TREES,
     laid_out,
 )
+from jobs.bench.ways import GREEDY, LOGISTIC, MODES, RIDGE, in_mode
 
 COMPARED: dict[str, list[tuple[str, str, float]]] = {  # by case: numerator, denominator, bar
     "small": [(IMODELS, AUTO, 20)],
@@ -48,6 +49,8 @@ COMPARED: dict[str, list[tuple[str, str, float]]] = {  # by case: numerator, den
 SCORED: dict[str, list[tuple[str, str, float]]] = {  # the same for the time to score
     "scoring": [(BAGGED, FOREST, 0.5), (BAGGED, XGBOOST_TREES, 1)],
 }
+GROWN = {RIDGE: 1.5, LOGISTIC: 4}  # ways to grow: times as long as greedily, at most
+MORE_JOBS = {RIDGE: 0, LOGISTIC: 1}  # than greedily, at most; the refit needs one
 JOBS = {"small fit": {AUTO: 1, GROUPS: 7}}  # by case and contender: Spark jobs at most
 SLOWER = (IMODELS, BAGGED_IMODELS)  # their ratios have a lower limit, all others an upper one
 STEP_TO_KERNEL = 3  # with so many rows that the overhead of a Spark job is small
@@ -105,6 +108,14 @@ def case_bars(result: CaseResult) -> Iterator[Bar]:
         step_limit = STEP_TO_KERNEL if result.case.name == "large" else None
         yield Bar(f"{size}: {STEP} / {KERNEL}", step, step_limit)
         yield Bar(f"{size}: {PACK} / {SCAN}", pack, PACK_TO_SCAN)
+    for mode in MODES if result.ways else ():
+        greedy = in_mode(GREEDY, mode)
+        for way, limit in GROWN.items():
+            own = in_mode(way, mode)
+            yield Bar(f"{size}: {own} / {greedy}", ratio(result.ways, own, greedy), limit)
+            more = (result.ways[own].jobs or 0) - (result.ways[greedy].jobs or 0)
+            what = f"{size}: jobs of {own}, more than of {greedy}"
+            yield Bar(what, max(0, more), MORE_JOBS[way])
     if AUTO in result.scoring:
         scoring = ratio(result.scoring, AUTO, SUM)
         yield Bar(f"{size}: scoring by figs_spark / {SUM}", scoring, SCORING_TO_SUM)

@@ -123,7 +123,7 @@ def figs_groups(spark: SparkSession, task: Task) -> Scorer:
 def figs_unmerged(spark: SparkSession, task: Task) -> Scorer:
     """Pack each row by itself, even if equal rows could be merged."""
     estimator = figs_estimator(task, "auto")
-    checked = check(task.data.frame(spark), estimator, task.data.kind == presets.SIGNS)
+    checked = check(task.data.frame(spark), estimator, not task.data.is_numeric)
     table = replace(checked.table, mergeable=False)
     trained = train(table, estimator._plan(checked))
     return figs_scorer(estimator._model(checked, trained))
@@ -141,13 +141,8 @@ def of_probability(model: Any) -> Scorer:
     return lambda frame: model.transform(frame).withColumn(PREDICTION, probability)
 
 
-def is_numeric(task: Task) -> bool:
-    """Whether the outcome is a number."""
-    return task.data.kind == presets.FRIEDMAN
-
-
 def figs_estimator(task: Task, mode: str) -> FIGSRegressor | FIGSClassifier:
-    kind = FIGSRegressor if is_numeric(task) else FIGSClassifier
+    kind = FIGSRegressor if task.data.is_numeric else FIGSClassifier
     return kind(
         featuresCols=list(task.data.features),
         labelCol=LABEL,
@@ -206,7 +201,7 @@ def assembled(spark: SparkSession, task: Task, estimator: Estimator[Any]) -> Any
 
 def bagged(**params: Any) -> Callable[[SparkSession, Task], Scorer]:
     def fit(spark: SparkSession, task: Task) -> Scorer:
-        kind = BaggedFIGSRegressor if is_numeric(task) else BaggedFIGSClassifier
+        kind = BaggedFIGSRegressor if task.data.is_numeric else BaggedFIGSClassifier
         estimator = kind(
             featuresCols=list(task.data.features),
             labelCol=LABEL,
@@ -215,14 +210,14 @@ def bagged(**params: Any) -> Callable[[SparkSession, Task], Scorer]:
             **params,
         )
         model = estimator.fit(task.frame(spark))
-        return model.transform if is_numeric(task) else of_probability(model)
+        return model.transform if task.data.is_numeric else of_probability(model)
 
     return fit
 
 
 def mllib_forest(spark: SparkSession, task: Task) -> Scorer:
     """With MLlib's default of 32 bins."""
-    if is_numeric(task):
+    if task.data.is_numeric:
         return on_vectors(
             spark, task, RandomForestRegressor(labelCol=LABEL, numTrees=100, maxDepth=4)
         )

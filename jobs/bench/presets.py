@@ -25,7 +25,7 @@ LAYOUTS: dict[str, int | str] = {  # files, each of which is a split of the inpu
 }
 ONE_MEMBER, TEN_MEMBERS = "figs_spark cluster, 1 member", "figs_spark cluster, 10 members"
 
-FRIEDMAN, SIGNS = "friedman", "signs"  # kinds of tables, see `data`
+FRIEDMAN, SIGNS, EVENTS = "friedman", "signs", "events"  # kinds of tables, see `data`
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,7 @@ class Case:
     scoring: int = 0  # repeats of the scoring of these rows
     trained_on: int | None = None  # rows that the models are fitted to; None: all
     cached: bool = False  # whether the rows are in Spark's cache
+    ways: int = 0  # repeats of each way to grow, over packed rows
 
 
 @dataclass(frozen=True)
@@ -142,6 +143,7 @@ PRESETS = {
             Case("stumps", 1_600, 10, 2, {AUTO: 1, BOOSTED: 1, XGBOOST: 1, SKLEARN: 1}, scoring=1),
             Case("members", 800, 10, 2, {BAGGED: 1, BAGGED_IMODELS: 1}, SIGNS),
             Case("forest", 800, 10, 2, {FOREST: 1, **BATCHES}, SIGNS),
+            Case("sums", 800, 10, 2, {AUTO: 1}, EVENTS, ways=1),
         ),
         growth=Growth(
             middle=Point(1_600, 10, 2),
@@ -221,6 +223,9 @@ PRESETS = {
                 "duplicates", 5_000_000, 15, 12, {AUTO: 3, CLUSTER: 3, UNMERGED: 3}, SIGNS, floors=1
             ),
         )
+    ),
+    "sums": Preset(
+        cases=(Case("sums", STANDARD_ROWS, 50, 15, {AUTO: 1, CLUSTER: 1}, EVENTS, ways=3),)
     ),
     "ensembles": Preset(
         cases=(

@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from figs_spark.engine.kernels import jit
+from figs_spark.engine.kernels.gradients import gradients, probabilities
 
 CHUNK = 2048
 JOINT_STEPS = 8  # down a tree that all rows of a chunk take together, those that arrived included
@@ -42,7 +43,7 @@ def accumulate(packed, trees, slots, layout, sums):
             if k != grown:
                 _walk(codes, rows, taken, trees, k, leaves[k])
         if layout.curved:
-            _gradients(packed, rows, taken, leaves, trees, layout.start, shares, sums.squares)
+            gradients(packed, rows, taken, leaves, trees, layout.start, shares, sums.squares)
         else:
             _residuals(packed, rows, taken, leaves, trees, shares, sums.squares)
         if slots.root >= 0:
@@ -116,23 +117,6 @@ def _residuals(packed, rows, taken, leaves, trees, shares, squares):
 
 
 @jit.compiled
-def _gradients(packed, rows, taken, leaves, trees, start, shares, squares):
-    """Of each row w * (y - p), and w times a curvature that bounds the logistic loss from above."""
-    target, weight, value, total = packed.target, packed.weight, trees.value, len(trees.roots)
-    for m in range(taken):
-        i = rows[m]
-        f = start
-        for k in range(total):
-            f += value[leaves[k, m], 0]
-        p = 1.0 / (1.0 + np.exp(-f))
-        r = target[i, 0] - p
-        squares[0] += weight[i] * r * r
-        shares[m, 0] = weight[i] * r
-        bound = 0.25 - f * f / 48.0 if abs(f) < 1e-3 else (p - 0.5) / f
-        shares[m, 1] = weight[i] * bound
-
-
-@jit.compiled
 def _sort(leaves, taken, counts, order, seen, ends):
     """Rows in the order of their leaves; returns the number of leaves. `counts` stays zero."""
     distinct = 0
@@ -178,6 +162,15 @@ def _add_full(packed, rows, order, shares, layout, full, slot):
                     b = offsets[j] + bins[i, j]
                     full[slot, b, 0] += g
                     full[slot, b, 1] += w
+        elif outputs == 2:  # a gradient and a curvature
+            g, h = shares[m, 0], shares[m, 1]
+            for j in range(bins.shape[1]):
+                b = offsets[j] + bins[i, j]
+                full[slot, b, 0] += g
+                full[slot, b, 1] += h
+                full[slot, b, 2] += w
+                if counted:
+                    full[slot, b, 3] += count[i]
         else:
             for j in range(bins.shape[1]):
                 b = offsets[j] + bins[i, j]
@@ -230,11 +223,8 @@ def accumulate_plain(packed, trees, slots, layout, sums):
     weight, count = packed.weight[kept], packed.times[kept]
     expected, shares = trees.value[leaves].sum(axis=0), []
     if layout.curved:
-        f = expected + layout.start
-        expected = 1.0 / (1.0 + np.exp(-f))
-        small = np.abs(f) < 1e-3
-        bound = np.where(small, 0.25 - f * f / 48.0, (expected - 0.5) / np.where(small, 1.0, f))
-        shares = [bound * weight[:, None]]
+        expected, curvature = probabilities(expected + layout.start)
+        shares = [curvature * weight[:, None]]
     residual = packed.target[kept] - expected
     sums.squares[0] += (weight[:, None] * residual**2).sum()
     channels = [residual * weight[:, None], *shares, weight] + [count] * bool(layout.counted)
