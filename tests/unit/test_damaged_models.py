@@ -107,7 +107,7 @@ def stage(kind: str, classes: int, random: Random, features: tuple[Feature, ...]
 
 def newer_sum(random: Random) -> TreeSum:
     """Log odds with all that newer sums hold: fitted values, samples of them, own rows, remarks."""
-    grown = log_odds(random_path(random, 6, features=NEWER)[-1])
+    grown = logarithms(random_path(random, 6, features=NEWER)[-1])
     grown = grown.with_path(as_path(grown))
     leaves = [[random.randrange(50) for _ in tree.leaves()] for tree in grown.trees]
     samples = [[(random.gauss(0, 0.3),) for _ in range(7)] for _ in range(5)]
