@@ -22,6 +22,7 @@ from jobs.bench.presets import (
     IMODELS,
     LAYOUTS,
     ONE_MEMBER,
+    RELEASED,
     TEN_MEMBERS,
     TREE,
     WIDE_ARRAY,
@@ -38,7 +39,8 @@ COMPARED: dict[str, list[tuple[str, str, float]]] = {  # by case: numerator, den
     "members": [(BAGGED_IMODELS, BAGGED, 20)],
     "forest": [(BAGGED, FOREST, 1), (TEN_MEMBERS, ONE_MEMBER, 4)],
     "small fit": [(AUTO, TREE, 0.35), (GROUPS, TREE, 2.2)],
-    "wide": [(WIDE_ARRAY, CLUSTER, 0.08)],
+    "wide": [(CLUSTER, RELEASED, 0.2), (WIDE_ARRAY, RELEASED, 0.08)],
+    "twice as large": [(CLUSTER, RELEASED, 0.75)],
     "partitions": [
         (laid_out(mode, layout), laid_out(mode, EVEN), 1.3)
         for mode in (AUTO, CLUSTER)
@@ -58,6 +60,7 @@ PACK_TO_SCAN = 2
 SCORING_TO_SUM = 2
 DOUBLED = 2.1  # times as long for twice as much
 MORE_PARTITIONS = 1.1  # times as long for twice the partitions
+NO_MORE_MEMORY = 1.05  # times that of an earlier release
 SAME_MEMORY = 1.25  # times as much for twice the rows: blocks bound it, not rows
 DRIVER_GB = 6
 
@@ -101,6 +104,8 @@ def case_bars(result: CaseResult) -> Iterator[Bar]:
     size = f"{result.rows:,} x {result.case.features}"
     for over, under, limit in SCORED.get(result.case.name, []):
         yield Bar(f"{size}: scoring, {over} / {under}", ratio(result.scoring, over, under), limit)
+    if RELEASED in result.fits:
+        yield from memory_bars(result)
     for name, most in JOBS.get(result.case.name, {}).items():
         yield Bar(f"{result.title}: jobs of {name}", result.fits[name].jobs, most)
     if result.floors:
@@ -119,6 +124,15 @@ def case_bars(result: CaseResult) -> Iterator[Bar]:
     if AUTO in result.scoring:
         scoring = ratio(result.scoring, AUTO, SUM)
         yield Bar(f"{size}: scoring by figs_spark / {SUM}", scoring, SCORING_TO_SUM)
+
+
+def memory_bars(result: CaseResult) -> Iterator[Bar]:
+    """The memory of each contender beside that of an earlier release."""
+    before = result.fits[RELEASED].memory
+    for name, fit in result.fits.items():
+        for role in (DRIVER, WORKER) if name != RELEASED else ():
+            what = f"{result.title}: {role}, memory of {name} / {RELEASED}"
+            yield Bar(what, quotient(fit.memory.get(role), before.get(role)), NO_MORE_MEMORY)
 
 
 def curve_bars(curve: Curve) -> Iterator[Bar]:

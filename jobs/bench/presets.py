@@ -15,6 +15,7 @@ BAGGED, FOREST = "figs_spark Bagging-FIGS", "MLlib RandomForest"
 BAGGED_IMODELS = "scikit-learn bagging of imodels FIGS"
 XGBOOST_TREES = "xgboost.spark, 100 trees"
 WIDE_ARRAY = "figs_spark cluster, array column"
+RELEASED = "figs_spark 0.1.0 cluster"
 GROUPS = "figs_spark G-FIGS, 2 groups"
 EVEN = "8 splits"
 LAYOUTS: dict[str, int | str] = {  # files, each of which is a split of the input
@@ -114,6 +115,11 @@ class Preset:
         cases = [case for case in self.cases if (case.kind, case.features) == (kind, features)]
         return list(dict.fromkeys(name for case in cases for name in case.contenders))
 
+    def only(self, name: str) -> Preset:
+        """One case, without the curves of growth."""
+        cases = tuple(case for case in self.cases if case.name == name)
+        return replace(self, cases=cases, growth=None)
+
     def scaled(self, rows: int) -> Preset:
         """The same preset with at most this many rows; all tables shrink in proportion."""
         factor = rows / max(most for _, most in self.tables().values())
@@ -183,11 +189,11 @@ PRESETS = {
     "large": Preset(
         cases=(
             Case("large", 10_000_000, 50, 12, {CLUSTER: 1}, floors=1),
-            Case("twice as large", 20_000_000, 50, 12, {CLUSTER: 1}),
+            Case("twice as large", 20_000_000, 50, 12, {CLUSTER: 1, RELEASED: 1}),
         )
     ),
     "wide": Preset(
-        cases=(Case("wide", 50_000, 5_000, 12, {CLUSTER: 1, WIDE_ARRAY: 1}),),
+        cases=(Case("wide", 50_000, 5_000, 12, {CLUSTER: 1, WIDE_ARRAY: 1, RELEASED: 1}),),
         heap="2g",
     ),
     "scoring": Preset(
