@@ -66,7 +66,8 @@ def prepare(
     name = get("groupCol")
     check_group_column(dataset, name)
     columns = _estimated_from(dataset, stage, membership)
-    checked = check(dataset, stage, classification, **_extra(dataset, stage, columns))
+    extra = _extra(dataset, stage, columns)
+    checked = check(dataset, stage, classification, with_spark=True, **extra)
     frame = checked.table.frame
     cells = _cells(columns)
     rows = _grouped(checked.table, stage, statistics(columns, cells))
@@ -88,7 +89,7 @@ def check_groups(dataset: DataFrame, stage: Any, checked: Checked) -> tuple[Grou
     get = stage.getOrDefault
     check_group_column(dataset, get("groupCol"))
     extra = {"g": column(get("groupCol"))}
-    table = check(dataset, stage, checked.table.target.classes > 0, **extra).table
+    table = check(dataset, stage, checked.table.target.classes > 0, with_spark=True, **extra).table
     return tuple(row["g"] for row in _grouped(table, stage, ()))
 
 
