@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -21,6 +22,7 @@ from figs_spark.treesum.prediction import Outcome
 SMALL_ROWS = 200_000  # a table with no more rows is packed in the driver
 SAMPLE_ROWS = 100_000  # that the bins of a larger one are made from
 SAMPLE_VALUES = 1 << 24  # at most this many numbers of the source come to the driver
+CENTRE_BITS = 36  # of the mean label: sums in another order differ in bits below
 BLOCK_BYTES = 4 << 20  # of the float64 table that a block is packed from
 
 
@@ -59,6 +61,12 @@ class Target:
         if self.classes > 2:
             return np.eye(self.classes)[stored]
         return stored.astype(np.float64, copy=False).reshape(-1, 1)
+
+
+def rounded(mean: float) -> float:
+    """A centre that does not depend on the order in which the labels were added up."""
+    fraction, power = math.frexp(mean)
+    return math.ldexp(round(math.ldexp(fraction, CENTRE_BITS)), power - CENTRE_BITS)
 
 
 def small_rows(features: int) -> int:

@@ -20,7 +20,7 @@ from pyspark.sql.types import BooleanType, StringType
 
 from figs_spark.dataframes.columns import column, field, numeric_field
 from figs_spark.dataframes.labels import class_number
-from figs_spark.engine.table import Table, Target, is_small
+from figs_spark.engine.table import Table, Target, is_small, rounded
 from figs_spark.stages.base.categories import Rules, with_categories
 from figs_spark.stages.base.classes import (
     check_classes,
@@ -168,7 +168,7 @@ class Verdict:
 
     total: Counts
     classes: int
-    factors: Mapping[int, float]
+    factors: dict[int, float]
     names: tuple[str, ...] | None
 
     def checked(
@@ -178,7 +178,7 @@ class Verdict:
         table = Table(
             frame=frame,
             features=features,
-            target=Target(classes, 0.0 if classes else total["sum"] / total["weight"]),
+            target=Target(classes, 0.0 if classes else rounded(total["sum"] / total["weight"])),
             rows=total["positive"],
             partitions=total["partitions"],
             label_sum=total["label_sum"],
