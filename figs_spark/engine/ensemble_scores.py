@@ -88,6 +88,10 @@ class Ensemble:
         return max(1, len(self.used))
 
     @property
+    def outputs(self) -> int:
+        return int(self.trees.value.shape[1])
+
+    @property
     def members(self) -> int:
         return len(self.trees.member_roots) - 1
 

@@ -18,6 +18,7 @@ from figs_spark.engine.training import Plan, train
 from figs_spark.stages.base.checks import Checked
 from figs_spark.stages.base.estimator import NestedSizes, progress_bar
 from figs_spark.stages.base.outputs import ThresholdParams
+from figs_spark.stages.gfigs.grouped_here import counts_of_groups_here
 from figs_spark.stages.gfigs.groups import Group, group_name
 from figs_spark.stages.gfigs.membership import Membership
 from figs_spark.stages.gfigs.model import (
@@ -81,8 +82,15 @@ class GFIGSEstimator(NestedSizes):
         plan = replace(plan, rules=replace(plan.rules, max_splits=largest))
         groups, models = prepared.groups, self._grow_models(prepared, table, plan)
         if self.getOrDefault("weighting") in (MEMBERSHIP, SHRINK):
-            models = with_counts_of_groups(prepared.frame, models)
+            models = self._with_counts(prepared, models)
         return dict(zip(groups, zip(models, effective, strict=True), strict=True))
+
+    def _with_counts(self, prepared: Prepared, models: list[TreeSum]) -> list[TreeSum]:
+        """The models with the rows of their own group in every node."""
+        rows = prepared.checked.table.here
+        if prepared.here is None or rows is None:
+            return with_counts_of_groups(prepared.frame, models)
+        return counts_of_groups_here(rows, prepared.here, models)
 
     def _grow_models(self, prepared: Prepared, table: Table, plan: Plan) -> list[TreeSum]:
         """The model of each group at its largest size."""

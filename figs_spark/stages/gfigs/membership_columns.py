@@ -4,7 +4,8 @@ A missing value is information about the group too, so it has a slot of its own.
 with its value (the mean if it is missing) and, if some training rows lack it, a slot that says
 whether it is missing; a boolean is the number 0 or 1. Text has a slot for each category and one for
 missing. A value that is no category, because few training rows had it (`minCategoryCount`) or none,
-or because it is beyond the most frequent, is 0 in all of them. Spark alone builds the vector.
+or because it is beyond the most frequent, is 0 in all of them. Spark
+builds the vector, or NumPy of rows in the driver (`rows_by_group_here`).
 """
 
 from __future__ import annotations
@@ -12,17 +13,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 from pyspark.ml.functions import array_to_vector
-from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, DataType, NumericType, StringType
 
 from figs_spark.dataframes.columns import field, listed
-from figs_spark.stages.base.categories import code_text, count_categories
+from figs_spark.stages.base.categories import Counted, code_text, count_categories
 from figs_spark.stages.base.inputs import Inputs
-from figs_spark.stages.gfigs.groups import Group
+from figs_spark.stages.gfigs.groups import Counts, Group
 from figs_spark.treesum.nodes import CODE, NUMBER, TEXT
 from figs_spark.treesum.strict_json import Entry
 
@@ -163,20 +164,47 @@ def statistics(columns: Sequence[MembershipColumn], cells: Sequence[Column]) -> 
     return aggregates
 
 
+Present = dict[Group, dict[int, set[int]]]  # the places of categories, by the number of the column
+
+
+class Texts(Protocol):
+    """The values of the columns of text and codes in the training rows."""
+
+    def counted(self, columns: Sequence[MembershipColumn], least: int) -> dict[int, Counted]:
+        """The categories, by the number of the column: what at least so many rows have."""
+
+    def present(self, columns: Sequence[MembershipColumn]) -> Present:
+        """The categories that each group has: their places, from 1 on, and 0 for other values."""
+
+
+@dataclass(frozen=True)
+class TextsOnSpark:
+    frame: DataFrame
+    cells: Sequence[Column]
+
+    def counted(self, columns: Sequence[MembershipColumn], least: int) -> dict[int, Counted]:
+        values = {k: c.value(self.cells[k]) for k, c in enumerate(columns) if c.kind != NUMBER}
+        return count_categories(self.frame, values, least, MAX_CATEGORIES)
+
+    def present(self, columns: Sequence[MembershipColumn]) -> Present:
+        text = [k for k, column in enumerate(columns) if column.kind != NUMBER]
+        if not text:
+            return {}
+        sets = [F.collect_set(_place(columns[k], self.cells[k])).alias(str(k)) for k in text]
+        rows = self.frame.groupBy("g").agg(*sets).collect()
+        return {row["g"]: {k: set(row[str(k)]) for k in text} for row in rows}
+
+
 def with_slots(
-    frame: DataFrame,
-    columns: Sequence[MembershipColumn],
-    cells: Sequence[Column],
-    groups: Sequence[Row],
-    least: int,
+    texts: Texts, columns: Sequence[MembershipColumn], groups: Sequence[Counts], least: int
 ) -> tuple[MembershipColumn, ...]:
     """The columns with their slots, from the statistics; a warning if one defines the group.
 
     A category is what at least `least` rows have.
     """
     rows = sum(row["rows"] for row in groups)
-    columns = _with_categories(frame, columns, cells, least)
-    present = _present(frame, columns, cells)
+    columns = _with_categories(texts, columns, least)
+    present = texts.present(columns)
     complete = []
     for k, column in enumerate(columns):
         missing = sum(row[f"missing_{k}"] for row in groups)
@@ -201,7 +229,7 @@ def with_slots(
 
 
 def _mean(
-    column: MembershipColumn, k: int, groups: Sequence[Row], rows: int, missing: int
+    column: MembershipColumn, k: int, groups: Sequence[Counts], rows: int, missing: int
 ) -> float:
     infinite = sum(row[f"infinite_{k}"] for row in groups)
     if infinite:
@@ -213,27 +241,13 @@ def _mean(
 
 
 def _with_categories(
-    frame: DataFrame, columns: Sequence[MembershipColumn], cells: Sequence[Column], least: int
+    texts: Texts, columns: Sequence[MembershipColumn], least: int
 ) -> list[MembershipColumn]:
     """The columns of text and codes with their categories."""
     complete = list(columns)
-    values = {k: c.value(cells[k]) for k, c in enumerate(columns) if c.kind != NUMBER}
-    for k, counted in count_categories(frame, values, least, MAX_CATEGORIES).items():
+    for k, counted in texts.counted(columns, least).items():
         complete[k] = replace(columns[k], categories=tuple(sorted(counted.categories)))
     return complete
-
-
-def _present(
-    frame: DataFrame, columns: Sequence[MembershipColumn], cells: Sequence[Column]
-) -> dict[Group, dict[int, set[int]]]:
-    """The categories that each group has, by the number of the column: their places, from 1 on,
-    and 0 for other values."""
-    text = [k for k, column in enumerate(columns) if column.kind != NUMBER]
-    if not text:
-        return {}
-    sets = [F.collect_set(_place(columns[k], cells[k])).alias(str(k)) for k in text]
-    rows = frame.groupBy("g").agg(*sets).collect()
-    return {row["g"]: {k: set(row[str(k)]) for k in text} for row in rows}
 
 
 def _place(column: MembershipColumn, cell: Column) -> Column:
@@ -243,11 +257,11 @@ def _place(column: MembershipColumn, cell: Column) -> Column:
     return F.call_function("array_position", F.array(*map(F.lit, column.categories)), value)
 
 
-def _span(row: Row, k: int) -> tuple[float, float]:
+def _span(row: Counts, k: int) -> tuple[float, float]:
     return row[f"low_{k}"], row[f"high_{k}"]
 
 
-def _apart(values: Sequence[Any], groups: Sequence[Row], k: int, disjoint: Any) -> list[Group]:
+def _apart(values: Sequence[Any], groups: Sequence[Counts], k: int, disjoint: Any) -> list[Group]:
     """The groups that share no value with any other group, not even missing."""
 
     def separate(a: int, b: int) -> bool:
