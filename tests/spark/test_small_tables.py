@@ -359,3 +359,12 @@ def test_hashes_are_those_of_spark(spark: SparkSession) -> None:
     frame = spark.createDataFrame(cells, "x array<double>, y double, w double")
     expected = frame.select(F.xxhash64("x", "y", "w").alias("hash")).toPandas()["hash"]
     assert content_hashes(matrix, nulls, [y, w]).tolist() == expected.tolist()
+
+
+def test_nothing_stays_in_the_session(spark: SparkSession, patients: DataFrame) -> None:
+    before = sorted(spark.sql("set").collect())
+    regressor(maxSplits=1).fit(patients)
+    with pytest.raises(ValueError, match="is null, NaN"):
+        regressor().fit(patients.withColumn("y", F.lit(None).cast("double")))
+    assert sorted(spark.sql("set").collect()) == before
+    assert not [view for view in spark.catalog.listTables() if view.name.startswith("figs_spark")]
