@@ -7,6 +7,7 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyspark.sql import Row
 
 from figs_spark.engine.table import Here, Table, Target
 from figs_spark.stages.base.counts_here import count_here
@@ -15,12 +16,12 @@ from figs_spark.stages.base.row_counts import total_counts
 from figs_spark.stages.base.rows_here import RowsHere
 from figs_spark.stages.gfigs.grouped_here import (
     GroupedHere,
-    TextsHere,
-    add_statistics,
     cells_here,
     counts_of_groups_here,
     group_counts,
     slots_here,
+    with_categories_here,
+    with_statistics,
     with_weights,
 )
 from figs_spark.stages.gfigs.membership_columns import NUMBER, TEXT, MembershipColumn, with_slots
@@ -109,7 +110,7 @@ def test_cells_of_vectors() -> None:
 COLUMNS = (MembershipColumn("age", NUMBER), MembershipColumn("ward", TEXT))
 
 
-def grouped() -> tuple[list[dict[str, Any]], GroupedHere, Here]:
+def grouped() -> tuple[list[Row], GroupedHere, Here]:
     columns = pa.table(
         {
             "y": [0.0, 1.0, 1.0, 1.0],
@@ -137,14 +138,14 @@ def test_groups_in_order_with_their_classes() -> None:
 def test_slots_of_numbers_and_text() -> None:
     found, numbers, here = grouped()
     cells = cells_here(here, COLUMNS)
-    add_statistics(found, numbers, cells)
+    columns = with_categories_here(COLUMNS, cells, 1)
+    found = with_statistics(found, numbers, columns, cells)
     assert [(row["missing_0"], row["low_0"], row["sum_0"]) for row in found] == [
         (1, 8.0, 8.0),
         (0, 1.0, 4.0),
     ]
-    texts = TextsHere(cells, numbers, ["a", "b"])
-    columns = with_slots(texts, COLUMNS, found, 1)
-    assert texts.present(columns) == {"a": {1: {2, 3}}, "b": {1: {1}}}
+    assert [row["present_1"] for row in found] == [[1, 2], [0]]
+    columns = with_slots(columns, found, 1)
     assert [column.slots for column in columns] == [
         ["age", "age is missing"],
         ["ward = x", "ward = y", "ward = z", "ward is missing"],

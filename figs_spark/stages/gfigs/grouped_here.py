@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from pyspark.sql import Row
 
 from figs_spark.engine.histograms import Floats
 from figs_spark.engine.logistic_regression import can_fit, fit_logistic
 from figs_spark.engine.table import Here, Table
-from figs_spark.stages.base.categories import Counted
 from figs_spark.stages.base.raw_texts import Values
 from figs_spark.stages.base.rows_here import as_numbers
-from figs_spark.stages.gfigs.groups import Counts, Group, checked_groups
+from figs_spark.stages.gfigs.groups import checked_groups
 from figs_spark.stages.gfigs.logistic import LogisticMembership
 from figs_spark.stages.gfigs.membership import (
     PROBABILITY,
@@ -34,7 +34,6 @@ from figs_spark.stages.gfigs.membership import (
 from figs_spark.stages.gfigs.membership_columns import (
     MAX_CATEGORIES,
     MembershipColumn,
-    Present,
     with_slots,
 )
 from figs_spark.stages.gfigs.own_rows import over_numbers
@@ -54,25 +53,36 @@ class GroupedHere:
     probabilities: Floats | None = None  # (rows, groups)
 
 
-def group_counts(table: Table, here: Here, name: str) -> tuple[list[Counts], GroupedHere]:
+def group_counts(table: Table, here: Here, name: str) -> tuple[list[Row], GroupedHere]:
     """The groups in order, each with its rows and the counts of its classes."""
     found = here.columns.column("g").combine_chunks()
-    if isinstance(found, pa.ChunkedArray):
+    if isinstance(found, pa.ChunkedArray):  # older pyarrow
         found = pa.concat_arrays(found.chunks)
     encoded = found.dictionary_encode(null_encoding="encode")
     names, place = encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
     rows = np.bincount(place, minlength=len(names)).tolist()
-    counted = [{"g": group, "rows": count} for group, count in zip(names, rows)]
+    counted = [Row(g=group, rows=count) for group, count in zip(names, rows)]
     groups = checked_groups(counted, name, len(counted))
     order = {row["g"]: k for k, row in enumerate(groups)}
     number = np.array([order[group] for group in names], dtype=np.intp)[place]
     if table.target.classes:
         label = here.columns.column("y").to_numpy()
-        for k, row in enumerate(groups):
-            own = label[number == k]
-            row |= {"negatives": int((own == 0).sum()), "positives": int((own == 1).sum())}
-            row |= {"lowest": own.min(), "highest": own.max()}
+        groups = [_with(row, **_classes(label[number == k])) for k, row in enumerate(groups)]
     return groups, GroupedHere(number)
+
+
+def _with(row: Row, **more: Any) -> Row:
+    return Row(**row.asDict(), **more)
+
+
+def _classes(label: Floats) -> dict[str, Any]:
+    """What `check_classes` of `groups` reads."""
+    return {
+        "negatives": int((label == 0).sum()),
+        "positives": int((label == 1).sum()),
+        "lowest": float(label.min()),
+        "highest": float(label.max()),
+    }
 
 
 def cells_here(here: Here, columns: Sequence[MembershipColumn]) -> list[Floats | Values]:
@@ -88,49 +98,43 @@ def cells_here(here: Here, columns: Sequence[MembershipColumn]) -> list[Floats |
     return cells
 
 
-def add_statistics(
-    groups: Sequence[Counts], grouped: GroupedHere, cells: Sequence[Floats | Values]
-) -> None:
-    """To the counts of each group what `with_slots` reads of the columns."""
+def with_statistics(
+    groups: Sequence[Row],
+    grouped: GroupedHere,
+    columns: Sequence[MembershipColumn],
+    cells: Sequence[Floats | Values],
+) -> list[Row]:
+    """The groups with what `with_slots` reads of the columns."""
+    complete = []
     for g, row in enumerate(groups):
-        own = grouped.number == g
-        for k, cell in enumerate(cells):
+        own, found = grouped.number == g, {}
+        for k, (column, cell) in enumerate(zip(columns, cells, strict=True)):
             if isinstance(cell, Values):
-                row[f"missing_{k}"] = int((cell.places[own] < 0).sum())
-                continue
-            values = cell[own]
-            known = values[~np.isnan(values)]
-            row[f"missing_{k}"] = len(values) - len(known)
-            row[f"infinite_{k}"] = int(np.isinf(known).sum())
-            row[f"low_{k}"] = float(known.min()) if len(known) else None
-            row[f"high_{k}"] = float(known.max()) if len(known) else None
-            row[f"sum_{k}"] = float(known.sum()) if len(known) else None
+                places = cell.positions(column.categories)[own]
+                known = places[~np.isnan(places)]
+                found[f"present_{k}"] = np.unique(known).astype(int).tolist()
+            else:
+                places = cell[own]
+                known = places[~np.isnan(places)]
+                found[f"infinite_{k}"] = int(np.isinf(known).sum())
+                found[f"low_{k}"] = float(known.min()) if len(known) else None
+                found[f"high_{k}"] = float(known.max()) if len(known) else None
+                found[f"sum_{k}"] = float(known.sum()) if len(known) else None
+            found[f"missing_{k}"] = len(places) - len(known)
+        complete.append(_with(row, **found))
+    return complete
 
 
-@dataclass(frozen=True)
-class TextsHere:
-    """The texts among the membership columns, and the groups of the rows."""
-
-    cells: Sequence[Floats | Values]
-    grouped: GroupedHere
-    groups: Sequence[Group]
-
-    def counted(self, columns: Sequence[MembershipColumn], least: int) -> dict[int, Counted]:
-        return {
-            k: cell.counted(least, MAX_CATEGORIES)
-            for k, cell in enumerate(self.cells)
-            if isinstance(cell, Values)
-        }
-
-    def present(self, columns: Sequence[MembershipColumn]) -> Present:
-        found: Present = {group: {} for group in self.groups}
-        for k, cell in enumerate(self.cells):
-            if isinstance(cell, Values):
-                places = cell.positions(columns[k].categories) + 1
-                for g, group in enumerate(self.groups):
-                    own = places[self.grouped.number == g]
-                    found[group][k] = set(np.unique(own[~np.isnan(own)]).astype(int).tolist())
-        return found
+def with_categories_here(
+    columns: Sequence[MembershipColumn], cells: Sequence[Floats | Values], least: int
+) -> tuple[MembershipColumn, ...]:
+    """The columns; those of text with their categories, which at least `least` rows have."""
+    complete = list(columns)
+    for k, cell in enumerate(cells):
+        if isinstance(cell, Values):
+            counted = cell.counted(least, MAX_CATEGORIES)
+            complete[k] = replace(columns[k], categories=tuple(sorted(counted.categories)))
+    return tuple(complete)
 
 
 def slots_here(columns: Sequence[MembershipColumn], cells: Sequence[Floats | Values]) -> Floats:
@@ -152,15 +156,15 @@ def estimated(
     stage: Any,
     here: Here,
     columns: Sequence[MembershipColumn],
-    groups: Sequence[Counts],
+    groups: Sequence[Row],
     grouped: GroupedHere,
 ) -> tuple[GroupedHere, Membership] | None:
     """The membership model, and its probabilities; None if it is too large for the driver."""
     names = tuple(row["g"] for row in groups)
-    cells = cells_here(here, columns)
-    add_statistics(groups, grouped, cells)
-    least = stage.getOrDefault("minCategoryCount")
-    columns = with_slots(TextsHere(cells, grouped, names), columns, groups, least)
+    cells, least = cells_here(here, columns), stage.getOrDefault("minCategoryCount")
+    columns = with_categories_here(columns, cells, least)
+    groups = with_statistics(groups, grouped, columns, cells)
+    columns = with_slots(columns, groups, least)
     slots = slots_here(columns, cells)
     if not can_fit(*slots.shape, len(groups)):
         return None
@@ -192,12 +196,12 @@ def own_weights(here: Here, grouped: GroupedHere, count: int) -> tuple[Floats, F
     return weight, own
 
 
-def sums_here(shares: Floats, bad: int = 0) -> Counts:
+def sums_here(shares: Floats, bad: int = 0) -> Row:
     """What `_sums` of `weights` gives."""
-    sums: Counts = {"bad": bad, "rows": len(shares)}
+    sums: dict[str, Any] = {"bad": bad, "rows": len(shares)}
     for k, share in enumerate(shares.T):
         sums |= {f"sum_{k}": float(share.sum()), f"squares_{k}": float(share @ share)}
-    return sums
+    return Row(**sums)
 
 
 def with_weights(here: Here, weights: Floats) -> Here:

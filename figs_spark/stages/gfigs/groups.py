@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, DataType, IntegralType, StringType
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Group = str | int | bool
-Counts = dict[str, Any]  # of one group, by name
 
 MAX_GROUPS = 64
 KINDS: dict[type[Any], type[DataType]] = {bool: BooleanType, int: IntegralType, str: StringType}
@@ -36,17 +35,17 @@ def check_group_column(dataset: DataFrame, name: str, group: Group | None = None
         )
 
 
-def read_groups(frame: DataFrame, name: str, aggregates: Sequence[Column] = ()) -> list[Counts]:
+def read_groups(frame: DataFrame, name: str, aggregates: Sequence[Column] = ()) -> list[Row]:
     """The groups in the column g, in order, with the number of rows and the aggregates of each."""
     counted = frame.groupBy("g").agg(F.count(F.lit(1)).alias("rows"), *aggregates)
     groups = counted.limit(MAX_GROUPS + 2).collect()
     count = len(groups)
     if count > MAX_GROUPS + 1:
         count = frame.select(F.count_distinct("g")).collect()[0][0]
-    return checked_groups([row.asDict() for row in groups], name, count)
+    return checked_groups(groups, name, count)
 
 
-def checked_groups(groups: Sequence[Counts], name: str, count: int) -> list[Counts]:
+def checked_groups(groups: Sequence[Row], name: str, count: int) -> list[Row]:
     """The groups in order; ValueError if these cannot be groups. `count` is how many there are."""
     if len(groups) > MAX_GROUPS + 1:
         raise ValueError(
@@ -79,7 +78,7 @@ def class_counts() -> list[Column]:
     ]
 
 
-def check_classes(rows: Sequence[Counts], name: str, label: str, classes: int) -> None:
+def check_classes(rows: Sequence[Row], name: str, label: str, classes: int) -> None:
     """ValueError if groups, each trained on its own rows alone, have rows of one class only."""
     problems = []
     for row in rows:

@@ -4,8 +4,7 @@ A missing value is information about the group too, so it has a slot of its own.
 with its value (the mean if it is missing) and, if some training rows lack it, a slot that says
 whether it is missing; a boolean is the number 0 or 1. Text has a slot for each category and one for
 missing. A value that is no category, because few training rows had it (`minCategoryCount`) or none,
-or because it is beyond the most frequent, is 0 in all of them. Spark
-builds the vector, or NumPy of rows in the driver (`rows_by_group_here`).
+or because it is beyond the most frequent, is 0 in all of them. Spark alone builds the vector.
 """
 
 from __future__ import annotations
@@ -13,17 +12,19 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 from pyspark.ml.functions import array_to_vector
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, DataType, NumericType, StringType
 
 from figs_spark.dataframes.columns import field, listed
-from figs_spark.stages.base.categories import Counted, code_text, count_categories
+from figs_spark.dataframes.positions import position
+from figs_spark.stages.base.categories import code_text, count_categories
 from figs_spark.stages.base.inputs import Inputs
-from figs_spark.stages.gfigs.groups import Counts, Group
+from figs_spark.stages.gfigs.groups import Group
+from figs_spark.treesum import Feature
 from figs_spark.treesum.nodes import CODE, NUMBER, TEXT
 from figs_spark.treesum.strict_json import Entry
 
@@ -161,50 +162,46 @@ def statistics(columns: Sequence[MembershipColumn], cells: Sequence[Column]) -> 
                 F.max(value).alias(f"high_{k}"),
                 F.sum(value).alias(f"sum_{k}"),
             ]
+        else:  # -1 stands for values that are no category
+            place = position(value, column.categories)
+            aggregates.append(F.collect_set(place).alias(f"present_{k}"))
     return aggregates
 
 
-Present = dict[Group, dict[int, set[int]]]  # the places of categories, by the number of the column
+def with_categories(
+    frame: DataFrame,
+    columns: Sequence[MembershipColumn],
+    cells: Sequence[Column],
+    least: int,
+    features: Sequence[Feature],
+) -> tuple[MembershipColumn, ...]:
+    """The columns; those of text and codes with their categories, which at least `least` rows have.
 
-
-class Texts(Protocol):
-    """The values of the columns of text and codes in the training rows."""
-
-    def counted(self, columns: Sequence[MembershipColumn], least: int) -> dict[int, Counted]:
-        """The categories, by the number of the column: what at least so many rows have."""
-
-    def present(self, columns: Sequence[MembershipColumn]) -> Present:
-        """The categories that each group has: their places, from 1 on, and 0 for other values."""
-
-
-@dataclass(frozen=True)
-class TextsOnSpark:
-    frame: DataFrame
-    cells: Sequence[Column]
-
-    def counted(self, columns: Sequence[MembershipColumn], least: int) -> dict[int, Counted]:
-        values = {k: c.value(self.cells[k]) for k, c in enumerate(columns) if c.kind != NUMBER}
-        return count_categories(self.frame, values, least, MAX_CATEGORIES)
-
-    def present(self, columns: Sequence[MembershipColumn]) -> Present:
-        text = [k for k, column in enumerate(columns) if column.kind != NUMBER]
-        if not text:
-            return {}
-        sets = [F.collect_set(_place(columns[k], self.cells[k])).alias(str(k)) for k in text]
-        rows = self.frame.groupBy("g").agg(*sets).collect()
-        return {row["g"]: {k: set(row[str(k)]) for k in text} for row in rows}
+    Text among the `features`, which have at most MAX_CATEGORIES too, was counted by the same rule;
+    but an order has rare values as well, and a system has levels.
+    """
+    plain = (f for f in features if f.kind == TEXT and not (f.ordered or f.system))
+    known = {f.name: f.categories for f in plain}
+    complete, values = list(columns), {}
+    for k, column in enumerate(columns):
+        if column.kind == TEXT and column.name in known:
+            categories = tuple(map(str, known[column.name] or ()))
+            complete[k] = replace(column, categories=categories)
+        elif column.kind != NUMBER:
+            values[k] = column.value(cells[k])
+    for k, counted in count_categories(frame, values, least, MAX_CATEGORIES).items():
+        complete[k] = replace(columns[k], categories=tuple(sorted(counted.categories)))
+    return tuple(complete)
 
 
 def with_slots(
-    texts: Texts, columns: Sequence[MembershipColumn], groups: Sequence[Counts], least: int
+    columns: Sequence[MembershipColumn], groups: Sequence[Row], least: int
 ) -> tuple[MembershipColumn, ...]:
     """The columns with their slots, from the statistics; a warning if one defines the group.
 
     A category is what at least `least` rows have.
     """
     rows = sum(row["rows"] for row in groups)
-    columns = _with_categories(texts, columns, least)
-    present = texts.present(columns)
     complete = []
     for k, column in enumerate(columns):
         missing = sum(row[f"missing_{k}"] for row in groups)
@@ -214,7 +211,7 @@ def with_slots(
             spans = [None if row[f"low_{k}"] is None else _span(row, k) for row in groups]
             apart = _apart(spans, groups, k, lambda a, b: a[1] < b[0] or b[1] < a[0])
         else:
-            by_group = [present[row["g"]][k] or None for row in groups]
+            by_group = [set(row[f"present_{k}"]) or None for row in groups]
             apart = _apart(by_group, groups, k, lambda a, b: not a & b)
         if apart:
             _warn(column, apart)
@@ -229,7 +226,7 @@ def with_slots(
 
 
 def _mean(
-    column: MembershipColumn, k: int, groups: Sequence[Counts], rows: int, missing: int
+    column: MembershipColumn, k: int, groups: Sequence[Row], rows: int, missing: int
 ) -> float:
     infinite = sum(row[f"infinite_{k}"] for row in groups)
     if infinite:
@@ -240,28 +237,11 @@ def _mean(
     return sum(row[f"sum_{k}"] or 0.0 for row in groups) / max(1, rows - missing)
 
 
-def _with_categories(
-    texts: Texts, columns: Sequence[MembershipColumn], least: int
-) -> list[MembershipColumn]:
-    """The columns of text and codes with their categories."""
-    complete = list(columns)
-    for k, counted in texts.counted(columns, least).items():
-        complete[k] = replace(columns[k], categories=tuple(sorted(counted.categories)))
-    return complete
-
-
-def _place(column: MembershipColumn, cell: Column) -> Column:
-    value = column.value(cell)
-    if not column.categories:
-        return F.when(value.isNotNull(), 0)
-    return F.call_function("array_position", F.array(*map(F.lit, column.categories)), value)
-
-
-def _span(row: Counts, k: int) -> tuple[float, float]:
+def _span(row: Row, k: int) -> tuple[float, float]:
     return row[f"low_{k}"], row[f"high_{k}"]
 
 
-def _apart(values: Sequence[Any], groups: Sequence[Counts], k: int, disjoint: Any) -> list[Group]:
+def _apart(values: Sequence[Any], groups: Sequence[Row], k: int, disjoint: Any) -> list[Group]:
     """The groups that share no value with any other group, not even missing."""
 
     def separate(a: int, b: int) -> bool:

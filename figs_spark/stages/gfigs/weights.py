@@ -26,7 +26,6 @@ from figs_spark.stages.gfigs.grouped_here import (
     with_weights,
 )
 from figs_spark.stages.gfigs.groups import (
-    Counts,
     Group,
     check_classes,
     check_group_column,
@@ -46,11 +45,12 @@ from figs_spark.stages.gfigs.membership import (
     probabilities,
 )
 from figs_spark.stages.gfigs.membership_columns import (
+    MAX_CATEGORIES,
     MembershipColumn,
-    TextsOnSpark,
     membership_columns,
     statistics,
     vector,
+    with_categories,
     with_slots,
 )
 from figs_spark.stages.gfigs.params import MEMBERSHIP, MIXTURE, POOLED, SEPARATE, SHRINK
@@ -100,6 +100,9 @@ def _prepared(
 ) -> Prepared:
     get, frame = stage.getOrDefault, checked.table.frame
     cells = _cells(columns)
+    if membership is None:
+        counted = checked.table.features if get("maxBins") == MAX_CATEGORIES else ()
+        columns = with_categories(frame, columns, cells, get("minCategoryCount"), counted)
     rows = _grouped(checked.table, stage, statistics(columns, cells))
     groups = tuple(row["g"] for row in rows)
     frame = frame.withColumn(GROUP, group_number(groups, F.col("g")))
@@ -109,7 +112,7 @@ def _prepared(
         return Prepared(checked, frame, groups, membership)
     if not columns:
         return Prepared(checked, frame, groups, None)
-    columns = with_slots(TextsOnSpark(frame, cells), columns, rows, get("minCategoryCount"))
+    columns = with_slots(columns, rows, get("minCategoryCount"))
     return _estimate(stage, checked, frame, columns, cells, rows)
 
 
@@ -153,7 +156,7 @@ def check_groups(dataset: DataFrame, stage: Any, checked: Checked) -> tuple[Grou
     return tuple(row["g"] for row in rows)
 
 
-def _grouped(table: Table, stage: Any, aggregates: Sequence[Column]) -> list[Counts]:
+def _grouped(table: Table, stage: Any, aggregates: Sequence[Column]) -> list[Row]:
     classes = table.target.classes
     counts = [*(class_counts() if classes else ()), *aggregates]
     rows = read_groups(table.frame, stage.getOrDefault("groupCol"), counts)
@@ -161,7 +164,7 @@ def _grouped(table: Table, stage: Any, aggregates: Sequence[Column]) -> list[Cou
     return rows
 
 
-def _check_separate(rows: Sequence[Counts], stage: Any, classes: int) -> None:
+def _check_separate(rows: Sequence[Row], stage: Any, classes: int) -> None:
     get = stage.getOrDefault
     if classes and get("weighting") == SEPARATE:
         check_classes(rows, get("groupCol"), get("labelCol"), classes)
@@ -223,7 +226,7 @@ def _estimate(
     frame: DataFrame,
     columns: tuple[MembershipColumn, ...],
     cells: Sequence[Column],
-    rows: Sequence[Counts],
+    rows: Sequence[Row],
 ) -> Prepared:
     """Fit the classifier of groups, and add its probabilities to the rows."""
     get, groups = stage.getOrDefault, tuple(row["g"] for row in rows)
@@ -322,7 +325,7 @@ def _bad(groups: int) -> Column:
     return p.isNull() | (F.size(p) != groups) | wrong
 
 
-def _check_sums(sums: Counts | Row, prepared: Prepared, stage: Any) -> None:
+def _check_sums(sums: Row, prepared: Prepared, stage: Any) -> None:
     get = stage.getOrDefault
     name = get(PROBABILITY_PARAM)
     if sums["bad"] and name:
@@ -345,6 +348,6 @@ def _check_sums(sums: Counts | Row, prepared: Prepared, stage: Any) -> None:
         )
 
 
-def _effective(sums: Counts | Row, members: Sequence[int | None]) -> list[float]:
+def _effective(sums: Row, members: Sequence[int | None]) -> list[float]:
     """(sum w)^2 / sum w^2 of each member; None stands for the one model of all groups."""
     return [sums[f"sum_{k or 0}"] ** 2 / sums[f"squares_{k or 0}"] for k in members]
