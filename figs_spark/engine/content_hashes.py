@@ -3,8 +3,6 @@ is: what is drawn at random by content does not depend on where the rows are."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,15 +23,14 @@ P1, P2, P3, P4, P5 = (  # the primes of xxHash
 NOT_A_NUMBER = np.uint64(0x7FF8000000000000)
 
 
-def content_hashes(
-    matrix: Floats, nulls: NDArray[np.bool_], numbers: Sequence[Floats]
-) -> NDArray[np.int64]:
-    """xxhash64(array of the features, further numbers...); nulls leave the hash as it is."""
+def content_hashes(matrix: Floats, nulls: NDArray[np.bool_], numbers: Floats) -> NDArray[np.int64]:
+    """xxhash64(array of the features, the columns of numbers...), which may be those of an array,
+    too; nulls leave the hash as it is."""
     hashes = np.full(len(matrix), SEED, dtype=np.uint64)
     for j in range(matrix.shape[1]):
         hashed = _with_double(hashes, matrix[:, j])
         hashes = np.where(nulls[:, j], hashes, hashed) if nulls[:, j].any() else hashed
-    for column in numbers:
+    for column in numbers.T:
         hashes = _with_double(hashes, column)
     return hashes.view(np.int64)
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from figs_spark.dataframes.arrow import to_table
 from figs_spark.engine.bins import CutRule
 from figs_spark.engine.content_hashes import content_hashes
 from figs_spark.engine.kernels.records import Floats
@@ -96,6 +97,13 @@ class Here:
     nulls: NDArray[np.bool_]  # the same shape
     columns: pa.Table
 
+    def numbers(self, name: str) -> Floats:
+        """A column of numbers, or of arrays of them, as a table."""
+        column = self.columns.column(name)
+        if pa.types.is_list(column.type):
+            return to_table(column, len(column[0]))
+        return np.asarray(column.to_numpy()).reshape(-1, 1)
+
     def with_column(self, name: str, values: NDArray[Any]) -> Here:
         return replace(self, columns=self.columns.append_column(name, pa.array(values)))
 
@@ -130,8 +138,8 @@ class Table:
         """With numbers by content for rows that have no id, to draw random weights by."""
         hashed = [name for name in ("y", "w") if self.has(name)]
         if self.here is not None:
-            numbers = [self.here.columns.column(name).to_numpy() for name in hashed]
-            ids = content_hashes(self.here.matrix, self.here.nulls, numbers)
+            numbers = [self.here.numbers(name) for name in hashed]
+            ids = content_hashes(self.here.matrix, self.here.nulls, np.hstack(numbers))
             return replace(self, here=self.here.with_column("id", ids), numbered=True)
         frame = self.frame.withColumn("id", F.xxhash64("x", *hashed))
         return replace(self, frame=frame, numbered=True)

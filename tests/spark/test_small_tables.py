@@ -357,8 +357,10 @@ def test_hashes_are_those_of_spark(spark: SparkSession) -> None:
         for row, a, b in zip(zip(matrix, nulls), y, w)
     ]
     frame = spark.createDataFrame(cells, "x array<double>, y double, w double")
-    expected = frame.select(F.xxhash64("x", "y", "w").alias("hash")).toPandas()["hash"]
-    assert content_hashes(matrix, nulls, [y, w]).tolist() == expected.tolist()
+    numbers = np.column_stack([y, w])
+    for hashed in ("x, y, w", "x, y, array(w)"):
+        expected = frame.selectExpr(f"xxhash64({hashed}) hash").toPandas()["hash"]
+        assert content_hashes(matrix, nulls, numbers).tolist() == expected.tolist()
 
 
 def test_nothing_stays_in_the_session(spark: SparkSession, patients: DataFrame) -> None:

@@ -51,7 +51,7 @@ def names(model: Any) -> set[str]:
 
 def content_numbers(data: DataFrame) -> np.ndarray:
     """The number by which each row is drawn, in the order of the rows."""
-    table = check(data, figs(), True).table.with_content_ids()
+    table = check(data, figs(), True, with_spark=True).table.with_content_ids()
     return running_numbers(table.frame.select("id").toPandas()["id"].to_numpy())
 
 
