@@ -13,6 +13,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from figs_spark.engine.group_values import folds_for, grow_with_group_values
+from figs_spark.engine.progress import Progress
 from figs_spark.engine.table import Table
 from figs_spark.engine.training import Plan, train
 from figs_spark.stages.base.checks import Checked
@@ -58,8 +59,9 @@ class GFIGSEstimator(NestedSizes):
     _model_class: type[GroupedModel]
 
     def _grow(self, dataset: DataFrame) -> tuple[Prepared, Grown]:
-        prepared = self._prepare(dataset)
-        return prepared, self._grow_prepared(prepared)
+        with progress_bar(self.getOrDefault("verbose"), None) as step:
+            prepared = self._prepare(dataset)
+            return prepared, self._grow_prepared(prepared, step)
 
     def _check_rows(self, dataset: DataFrame) -> Checked:
         checked = super()._check_rows(dataset)
@@ -75,12 +77,15 @@ class GFIGSEstimator(NestedSizes):
         self._check_sizes(prepared.groups)
         return prepared
 
-    def _grow_prepared(self, prepared: Prepared) -> Grown:
+    def _grow_prepared(self, prepared: Prepared, step: Progress | None = None) -> Grown:
+        if step is None:
+            with progress_bar(self.getOrDefault("verbose"), None) as shown:
+                return self._grow_prepared(prepared, shown)
         table, effective = weighted_table(prepared, self)
         largest = self._largest()
         plan = self._plan(prepared.checked)
         plan = replace(plan, rules=replace(plan.rules, max_splits=largest))
-        groups, models = prepared.groups, self._grow_models(prepared, table, plan)
+        groups, models = prepared.groups, self._grow_models(prepared, table, plan, step)
         if self.getOrDefault("weighting") in (MEMBERSHIP, SHRINK):
             models = self._with_counts(prepared, models)
         return dict(zip(groups, zip(models, effective, strict=True), strict=True))
@@ -92,15 +97,16 @@ class GFIGSEstimator(NestedSizes):
             return with_counts_of_groups(prepared.frame, models)
         return counts_of_groups_here(rows, prepared.here, models)
 
-    def _grow_models(self, prepared: Prepared, table: Table, plan: Plan) -> list[TreeSum]:
+    def _grow_models(
+        self, prepared: Prepared, table: Table, plan: Plan, step: Progress
+    ) -> list[TreeSum]:
         """The model of each group at its largest size."""
         weighting, groups = self.getOrDefault("weighting"), len(prepared.groups)
-        with progress_bar(self.getOrDefault("verbose"), None) as step:
-            if weighting == SHRINK:
-                parts = table_by_part(prepared, self, folds_for(groups))
-                return grow_with_group_values(parts, plan, groups, step).models
-            members = 1 if weighting == POOLED else groups
-            trained = train(table, plan, members, progress=step)
+        if weighting == SHRINK:
+            parts = table_by_part(prepared, self, folds_for(groups))
+            return grow_with_group_values(parts, plan, groups, step).models
+        members = 1 if weighting == POOLED else groups
+        trained = train(table, plan, members, progress=step)
         return trained.models * (groups // members)
 
     def _model(self, prepared: Prepared, grown: Grown) -> GroupedModel:
