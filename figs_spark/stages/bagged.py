@@ -284,8 +284,7 @@ class BaggedEstimator(Growing):
 
     def _checked(self, dataset: DataFrame) -> Checked:
         """The rows, each with a number that its samples are drawn by: by `idCol`, or by content."""
-        name = self.getOrDefault("idCol")
-        extra: dict[str, Any] = {}
+        name, extra = self.getOrDefault("idCol"), {}
         if name is not None:
             hashable_field(dataset, name, "idCol")
             extra["id"] = F.xxhash64(column(name))

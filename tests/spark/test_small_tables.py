@@ -352,10 +352,11 @@ def test_hashes_are_those_of_spark(spark: SparkSession) -> None:
     matrix[::7, 1], matrix[::5, 2], matrix[::9, 0] = np.nan, -0.0, np.inf
     nulls = random.random(matrix.shape) < 0.1
     y, w = random.integers(0, 3, 300).astype(float), random.random(300)
-    cells = [
-        ([None if null else float(value) for value, null in zip(*row)], float(a), float(b))
-        for row, a, b in zip(zip(matrix, nulls), y, w)
+    features = [
+        [None if null else value for value, null in zip(values, missing)]
+        for values, missing in zip(matrix.tolist(), nulls.tolist())
     ]
+    cells = list(zip(features, y.tolist(), w.tolist()))
     frame = spark.createDataFrame(cells, "x array<double>, y double, w double")
     numbers = np.column_stack([y, w])
     for hashed in ("x, y, w", "x, y, array(w)"):

@@ -59,15 +59,20 @@ class Checked:
     class_names: tuple[str, ...] | None = None
 
 
-def check(
-    dataset: DataFrame, stage: Any, classification: bool, with_spark: bool = False, **extra: Column
-) -> Checked:
+def check(dataset: DataFrame, stage: Any, classification: bool, **extra: Column) -> Checked:
     """The engine's table; ValueError if the training set cannot be trained on.
 
     `extra` are further columns of the table, see `Table`. The rows of a small table come to the
-    driver, unless Spark has more to do `with_spark`.
+    driver.
     """
-    return _check(dataset, stage, classification, extra, with_spark=with_spark)
+    return _check(dataset, stage, classification, extra)
+
+
+def check_with_spark(
+    dataset: DataFrame, stage: Any, classification: bool, **extra: Column
+) -> Checked:
+    """The same; the rows stay where they are, as Spark has more to do with them."""
+    return _check(dataset, stage, classification, extra, with_spark=True)
 
 
 def check_but_text(

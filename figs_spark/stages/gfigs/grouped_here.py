@@ -166,7 +166,7 @@ def estimated(
     groups = with_statistics(groups, grouped, columns, cells)
     columns = with_slots(columns, groups, least)
     slots = slots_here(columns, cells)
-    if not can_fit(*slots.shape, len(groups)):
+    if not can_fit(len(slots), slots.shape[1], len(groups)):
         return None
     weights = None
     if WEIGHT in here.columns.column_names:

@@ -40,7 +40,8 @@ class LogisticMembership:
     @property
     def coefficientMatrix(self) -> DenseMatrix:
         table = np.array(self.coefficients)
-        return DenseMatrix(*table.shape, table.ravel().tolist(), isTransposed=True)
+        rows, columns = table.shape
+        return DenseMatrix(rows, columns, table.ravel().tolist(), isTransposed=True)
 
     @property
     def interceptVector(self) -> DenseVector:

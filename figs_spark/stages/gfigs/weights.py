@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from figs_spark.dataframes.columns import column, field, hashable_field
 from figs_spark.engine.table import Table
-from figs_spark.stages.base.checks import Checked, check
+from figs_spark.stages.base.checks import Checked, check, check_with_spark
 from figs_spark.stages.base.inputs import packed_column, read_inputs
 from figs_spark.stages.gfigs.grouped_here import (
     GroupedHere,
@@ -88,7 +88,7 @@ def prepare(
             return prepared
         if checked.table.here is None:
             return _prepared(checked, stage, columns, membership)
-    checked = check(dataset, stage, classification, with_spark=True, **extra)
+    checked = check_with_spark(dataset, stage, classification, **extra)
     return _prepared(checked, stage, columns, membership)
 
 
