@@ -324,8 +324,9 @@ class _HasLoss:
     loss: Param[str]
 
     def setLoss(self, value: str) -> Self:
-        """Set `loss`: what splits lower: 'squared', the squared error; 'logistic', two classes:
-        the logistic loss, with a ridge of 30 unless regParam is set, and then a logistic refit."""
+        """Set `loss`: what splits lower: 'squared', the squared error; 'logistic', for classes:
+        the logistic loss, with a ridge of 30 unless regParam is set to a number, and then a
+        logistic refit."""
 
     def getLoss(self) -> str:
         """The value of `loss`, or its default."""
@@ -577,8 +578,8 @@ class _HasPolish:
 
     def setPolish(self, value: bool) -> Self:
         """Set `polish`: with regParam: when all splits are made, up to four weak ones are taken
-        back, one after the other, and the best is made in their place if that lowers the
-        penalised error."""
+        back, one after the other, and the best is made in their place, and up to four inner ones
+        are cut elsewhere, if that lowers the penalised error."""
 
     def getPolish(self) -> bool:
         """The value of `polish`, or its default."""
@@ -615,8 +616,8 @@ class _HasRefit:
 
     def setRefit(self, value: str) -> Self:
         """Set `refit`: how all leaf values are fitted together once the splits are made: 'none',
-        as they grew; 'linear', by least squares; 'logistic', two classes: the sum becomes log
-        odds."""
+        as they grew; 'linear', by least squares; 'logistic', for classes: the sum becomes log
+        odds, of more than two classes the log weight of each."""
 
     def getRefit(self) -> str:
         """The value of `refit`, or its default."""

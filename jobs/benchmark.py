@@ -64,6 +64,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="rows of the largest table; others in proportion; default: the preset",
     )
     parser.add_argument(
+        "--only", metavar="CASE", help="one case of the preset, such as tree; default: all"
+    )
+    parser.add_argument(
         "--data",
         type=Path,
         metavar="FOLDER",
@@ -77,6 +80,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.rows is not None and options.rows < 1:
         parser.error(f"--rows {options.rows} is not a positive number")
+    known = [case.name for case in PRESETS[options.preset].cases]
+    if options.only is not None and options.only not in known:
+        parser.error(f"--only {options.only}: the preset has {', '.join(known)}")
     names = [case.real for case in PRESETS[options.preset].cases if case.real]
     if options.data:
         if not names:
@@ -98,6 +104,8 @@ def start(heap: str) -> SparkSession:
 
 def run(spark: SparkSession, options: argparse.Namespace) -> Report:
     preset = PRESETS[options.preset]
+    if options.only is not None:
+        preset = preset.only(options.only)
     if options.rows is not None:
         preset = preset.scaled(options.rows)
     if not options.data and any(case.real for case in preset.cases):

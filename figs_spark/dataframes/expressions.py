@@ -81,6 +81,13 @@ class ColumnAlgebra:
     def logistic(self, value: Column) -> Column:
         return F.lit(1.0) / (F.lit(1.0) + F.exp(-value))
 
+    def power(self, value: Column) -> Column:
+        return F.exp(value)
+
+    def log_weight(self, probability: Column) -> Column:
+        """What `power` makes the probability of."""
+        return F.log(F.greatest(F.lit(1e-16), probability))
+
     def log_odds(self, probability: Column) -> Column:
         """What `logistic` makes the probability of; 0 and 1, which it never makes, are near it."""
         inside = F.greatest(F.lit(1e-16), F.least(F.lit(1 - 1e-16), probability))

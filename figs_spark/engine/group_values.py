@@ -4,7 +4,7 @@ A model of all rows grows first. Then each group gets its own coefficients b of 
 `refitting`), drawn to those of all rows, b0, by a ridge:
 
     least squares   sum over the group of w (y - f)^2 + 0.3 ridge (c - c0)^2 + ridge sum (b - b0)^2
-    logistic        the deviance of the group, and mu (1 - mu) times the same penalty
+    logistic        the deviance of the group, and the variance of y times the same penalty
 
 A group of few rows stays close to the model of all rows. The ridge is chosen by cross-validation
 at the largest size. One pass adds up the cells of every group and fold; all else is done in the
@@ -23,21 +23,16 @@ from figs_spark.engine.cells import Cells, CellWork, all_cells, merged
 from figs_spark.engine.constraints import MARGIN, ordered
 from figs_spark.engine.grower import Growth
 from figs_spark.engine.histograms import Floats
+from figs_spark.engine.logistic_fit import likeliest, log_loss, solved
 from figs_spark.engine.progress import GROW, QUIET, Progress
-from figs_spark.engine.refitting import (
-    Basis,
-    Order,
-    fit_path,
-    newton,
-    path_losses,
-    solved,
-)
+from figs_spark.engine.recutting import recut
+from figs_spark.engine.refitting import Basis, Order, fit_path, path_losses
 from figs_spark.engine.table import Table
 from figs_spark.engine.training import Plan, growing, order_of, packed, refit
 from figs_spark.engine.weights import OwnWeights
 from figs_spark.treesum import TreeSum
 from figs_spark.treesum.adjustments import as_path
-from figs_spark.treesum.nodes import LOGIT
+from figs_spark.treesum.nodes import IDENTITY
 
 FOLDS = 4
 MOST_PARTS = 250  # a part is the rows of one group in one fold; its number fits into a byte
@@ -68,6 +63,8 @@ def grow_with_group_values(
         growth = growing(bins, backend.layout, plan.rules, table.target.centres, ALL_ROWS)
         progress.phase(GROW)
         (grown,) = backend.grow([growth], progress)
+        if plan.rules.polish:
+            recut(grown, backend)
         if plan.refit is not None:
             refit(backend, [grown], plan.refit, table.class_factors)
         unweighted = plan.refit is not None and plan.refit.unweighted
@@ -88,8 +85,8 @@ class Shrinking:
         self.basis = Basis(growth.trees.nodes)
         self.order: Order = order_of(growth, self.basis)
         everybody = merged([part for parts in cells for part in parts])
-        mean = everybody.target.sum() / everybody.weight.sum()
-        self.variance = float(mean * (1 - mean)) if growth.link == LOGIT else 1.0
+        mean = everybody.target.sum(axis=0) / everybody.weight.sum()
+        self.variance = 1.0 if growth.link == IDENTITY else float(mean @ (1 - mean))
         self.margin = MARGIN * float(np.sqrt(growth.losses[0]))
 
     def result(self) -> GroupValues:
@@ -127,10 +124,9 @@ class Shrinking:
         penalties = ridge * self.variance * np.append(CONSTANT, np.ones(size - 1))
         if not len(cells):
             return towards
-        if self.growth.link == LOGIT:
-            centre, events = towards[:, 0], cells.target[:, 0]
-            fitted = newton(columns, cells.weight, events, penalties, centre, rows, centre)
-            return fitted[:, None]
+        if self.growth.link != IDENTITY:
+            sums = cells.weight, cells.target
+            return likeliest(columns, *sums, penalties, towards, rows, towards)
         normal = (columns * cells.weight[:, None]).T @ columns + np.diag(penalties)
         targets = columns.T @ cells.target + penalties[:, None] * towards
         if len(rows):
@@ -164,7 +160,6 @@ def _remark(ridge: float, folds: int) -> str:
 
 def _loss(cells: Cells, scores: Floats, link: str) -> float:
     """The deviance, or the squared error but for what does not depend on the scores."""
-    if link == LOGIT:
-        score = scores[:, 0]
-        return float(cells.weight @ np.logaddexp(0.0, score) - cells.target[:, 0] @ score)
+    if link != IDENTITY:
+        return log_loss(cells.weight, cells.target, scores)
     return float((cells.weight[:, None] * scores**2).sum() - 2 * (scores * cells.target).sum())

@@ -99,7 +99,7 @@ class Request:
     layout: Layout  # of these histograms
     trees: TreeArrays
     slots: Slots
-    start: float = 0.0  # log odds before the first tree, with the logistic loss
+    start: Floats | None = None  # (outputs,) scores before the first tree, with that loss
 
     @property
     def full_slots(self) -> int:
@@ -157,10 +157,11 @@ def accumulate(rows: Rows, request: Request, sums: Sums) -> None:
     every, layout = rows.codes.shape[1] == len(request.features), request.layout
     bins = rows.codes if every else np.take(rows.codes, request.features, axis=1)
     packed = PackedRows(rows.codes, bins, rows.target, rows.weight, rows.count)
+    start = np.zeros(layout.outputs) if request.start is None else request.start
     run(
         PackedRows(*(read_only(array) for array in packed)),
         request.trees,
         request.slots,
-        BinArrays(layout.offsets, layout.counted, layout.curved, request.start),
+        BinArrays(layout.offsets, layout.counted, layout.curved, read_only(start)),
         SumArrays(*sums.arrays()),
     )

@@ -35,8 +35,8 @@ from figs_spark.engine.grower import Growth
 from figs_spark.engine.histograms import Floats, Request, Sums
 from figs_spark.engine.joint_candidates import Candidate, NormalEquations
 from figs_spark.engine.kernels.records import Slots
+from figs_spark.engine.logistic_fit import solved
 from figs_spark.engine.permissions import Permissions
-from figs_spark.engine.refitting import solved
 from figs_spark.engine.splits import Cut
 from figs_spark.treesum.nodes import arms
 

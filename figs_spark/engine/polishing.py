@@ -22,7 +22,7 @@ from figs_spark.engine.growing_trees import GrowingTrees
 from figs_spark.engine.histograms import Floats
 from figs_spark.engine.joint_candidates import Candidate
 from figs_spark.engine.joint_growth import JointGrowth
-from figs_spark.engine.refitting import solved
+from figs_spark.engine.logistic_fit import solved
 from figs_spark.engine.splits import Cut, Side
 
 ROUNDS = 4

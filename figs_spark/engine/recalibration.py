@@ -1,7 +1,8 @@
 """A fitted model on new rows -> the same splits with values that suit these rows.
 
     intercept   the score is moved, until the mean of the predictions is that of the outcome
-    slope       the score is moved and stretched, by least squares or, of log odds, logistic
+    slope       the score is moved and stretched, by least squares or, of logarithms, logistic; the
+                scores of several classes are stretched alike
     refit       all values are fitted again on the new rows
 
 Every size of the model is calibrated on its own. The losses of the calibrated model are those on
@@ -16,17 +17,12 @@ import numpy as np
 
 from figs_spark.engine.cells import Cells
 from figs_spark.engine.histograms import Floats
-from figs_spark.engine.refitting import (
-    Fitted,
-    fit_columns,
-    newton,
-    path_losses,
-    risk,
-    solved,
-)
+from figs_spark.engine.kernels.gradients import probabilities
+from figs_spark.engine.logistic_fit import descended, likeliest, log_loss, solved
+from figs_spark.engine.refitting import Fitted, fit_columns, path_losses
 from figs_spark.treesum import Node, TreeSum
 from figs_spark.treesum.adjustments import as_path
-from figs_spark.treesum.nodes import LOGIT, arms
+from figs_spark.treesum.nodes import IDENTITY, SOFTMAX, arms
 
 INTERCEPT, SLOPE, REFIT = METHODS = ("intercept", "slope", "refit")
 
@@ -43,8 +39,8 @@ def recalibrated(
             "The model has monotone features, and values that are fitted again would not keep "
             "their order. Use the method 'intercept' or 'slope'."
         )
-    if model.link == LOGIT:
-        _check_both_classes(cells)
+    if model.link != IDENTITY:
+        _check_all_classes(cells)
     splits, penalty = split_columns(model)
     columns = np.column_stack([np.ones(len(cells)), _of_cells(splits, cells)])
     path = [np.array(coefficients) for coefficients in as_path(model)]
@@ -63,10 +59,16 @@ def recalibrated(
     return replace(changed, losses=tuple(fitted.losses), remarks=(*model.remarks, remark))
 
 
-def _check_both_classes(cells: Cells) -> None:
-    if not 0 < cells.target.sum() < cells.weight.sum():
+def _check_all_classes(cells: Cells) -> None:
+    counts = cells.target.sum(axis=0)
+    if len(counts) == 1 and not 0 < counts[0] < cells.weight.sum():
         raise ValueError(
             "The rows to calibrate on are all of one class. Log odds need rows of both classes."
+        )
+    if not counts.all():
+        raise ValueError(
+            f"The rows to calibrate on lack {(counts == 0).sum()} of the {len(counts)} classes. "
+            f"Log weights need rows of every class."
         )
 
 
@@ -89,9 +91,12 @@ def _remark(method: str, rows: int, before: Floats, after: Floats) -> str:
 def _moved(b: Floats, scores: Floats, cells: Cells, method: str, link: str) -> Floats:
     """The coefficients of one size, with another constant and, for a slope, times a factor."""
     constant, factor = np.zeros(b.shape[1]), np.ones(b.shape[1])
-    for c in range(b.shape[1]):
-        fit = _logistic if link == LOGIT else _linear
-        constant[c], factor[c] = fit(scores[:, c], cells.weight, cells.target[:, c], method)
+    if link == SOFTMAX:
+        constant, factor[:] = _classes_moved(scores, cells, method)
+    else:
+        for c in range(b.shape[1]):
+            fit = _linear if link == IDENTITY else _logistic
+            constant[c], factor[c] = fit(scores[:, c], cells.weight, cells.target[:, c], method)
     moved: Floats = b * factor
     moved[0] += constant
     return moved
@@ -112,7 +117,8 @@ def _logistic(scores: Floats, weight: Floats, events: Floats, method: str) -> tu
     varies = scores.max() - scores.min() > 1e-12
     if method == SLOPE and varies:
         columns = np.column_stack([ones, scores - centre])
-        constant, factor = newton(columns, weight, events, np.zeros(2), np.array([centre, 1.0]))
+        start = np.array([[centre], [1.0]])
+        ((constant,), (factor,)) = likeliest(columns, weight, events[:, None], np.zeros(2), start)
         return float(constant - factor * centre), float(factor)
     return _shift(scores, weight, float(events.sum())), 1.0
 
@@ -124,9 +130,38 @@ def _shift(scores: Floats, weight: Floats, events: float) -> float:
         middle = (low + high) / 2
         if middle in (low, high):
             break
-        enough = float(weight @ risk(np.clip(scores + middle, -700, 700))) >= events
+        risks = probabilities(np.clip(scores + middle, -700, 700)[:, None])[0]
+        enough = float(weight @ risks[:, 0]) >= events
         low, high = (low, middle) if enough else (middle, high)
     return (low + high) / 2
+
+
+def _classes_moved(scores: Floats, cells: Cells, method: str) -> tuple[Floats, float]:
+    """A constant of each class and one factor for all of them, by Newton steps."""
+    classes = scores.shape[1]
+    varies = np.ptp(scores - scores.mean(axis=1, keepdims=True), axis=0).max() > 1e-12
+    slopes = 1 if method == SLOPE and varies else 0
+
+    def score(b: Floats) -> Floats:
+        return b[:classes] + (b[classes] if slopes else 1.0) * scores
+
+    def step(b: Floats) -> Floats:
+        p = probabilities(score(b))[0]
+        rest, shares = cells.target - cells.weight[:, None] * p, cells.weight[:, None] * p
+        gradient = np.append(rest.sum(axis=0), [(rest * scores).sum()] * slopes)
+        curvature = np.zeros((len(b), len(b)))
+        curvature[:classes, :classes] = np.diag(shares.sum(axis=0)) - shares.T @ p
+        if slopes:
+            apart = scores - (p * scores).sum(axis=1, keepdims=True)
+            curvature[:classes, -1] = curvature[-1, :classes] = (shares * apart).sum(axis=0)
+            curvature[-1, -1] = (shares * apart**2).sum()
+        return solved(curvature, gradient[:, None])[:, 0]
+
+    def deviance(b: Floats) -> float:
+        return 2 * log_loss(cells.weight, cells.target, score(b))
+
+    moved = descended(np.append(np.zeros(classes), np.ones(slopes)), step, deviance)
+    return moved[:classes], float(moved[classes]) if slopes else 1.0
 
 
 def split_columns(model: TreeSum) -> tuple[list[Floats], Floats]:

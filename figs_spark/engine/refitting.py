@@ -8,9 +8,11 @@ so a model with m splits has m + 1 numbers to fit, the same as its trees have to
 penalty of a split, R_s = ridge * (WR / WL + WL / WR) / 2, is the larger, the less even it is:
 
     least squares   sum w (y - f)^2 + sum R_s b_s^2
-    logistic        2 sum w (log(1 + exp(f)) - y f) + mu (1 - mu) sum R_s b_s^2,   mu the mean of y
+    logistic        2 sum w (log(1 + exp(f)) - y f) + v sum R_s b_s^2,   v the variance of y
 
-Every size of the model is fitted, so a path of coefficients takes the place of the nested values.
+Of more than two classes each has its f, b and y; squares are added up over the classes, and the sum
+of all exp(f) takes the place of 1 + exp(f). Every size of the model is fitted, so a path of
+coefficients takes the place of the nested values.
 """
 
 from __future__ import annotations
@@ -21,17 +23,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from figs_spark.engine.cells import Cells, summed
+from figs_spark.engine.cells import Cells
 from figs_spark.engine.constraints import MARGIN, ordered
 from figs_spark.engine.growing_trees import LearningNode
 from figs_spark.engine.histograms import Floats
-from figs_spark.treesum.nodes import IDENTITY, LOGIT, arms
+from figs_spark.engine.kernels.gradients import probabilities
+from figs_spark.engine.logistic_fit import coarser, likeliest, scores_of, solved
+from figs_spark.treesum.nodes import IDENTITY, arms
 
 LEAST_RIDGE = 0.04  # of the logistic fit: log odds of leaves without events stay finite
-NEWTON_STEPS = 50
-HALVINGS = 30
-CONVERGED = 1e-12  # share of the deviance that a step must gain to go on
-SINGULAR = 1e-10  # share of the largest eigenvalue below which a direction is not fitted
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def fit_columns(
     order: Order = free,
 ) -> Fitted:
     """The same, from columns (cells, 1 + splits) that begin with ones."""
-    fit = _logistic_path if link == LOGIT else _linear_path
+    fit = _linear_path if link == IDENTITY else _logistic_path
     path = fit(cells, columns, penalty, ridges, order)
     return Fitted(path, path_losses(cells, columns, path, link))
 
@@ -115,16 +115,12 @@ def fit_size(
     rows: Floats,
 ) -> Floats:
     """The coefficients of one size; `start` is near them, and `rows` has the inequalities."""
-    variance = 1.0
-    if link == LOGIT:
-        mean = float(cells.target.sum() / cells.weight.sum())
-        variance, ridge = mean * (1 - mean), max(ridge, LEAST_RIDGE)
-    penalties = np.append(0.0, ridge * variance * penalty)
-    if link == LOGIT:
-        if not variance:
-            return start
-        events = cells.target[:, 0]
-        return newton(columns, cells.weight, events, penalties, start[:, 0], rows)[:, None]
+    if link != IDENTITY:
+        variance = _variance(cells)
+        penalties = np.append(0.0, max(ridge, LEAST_RIDGE) * variance * penalty)
+        sums = cells.weight, cells.target
+        return likeliest(columns, *sums, penalties, start, rows) if variance else start
+    penalties = np.append(0.0, ridge * penalty)
     normal = (columns * cells.weight[:, None]).T @ columns + np.diag(penalties)
     targets = columns.T @ cells.target
     if len(rows):
@@ -139,14 +135,16 @@ def path_losses(cells: Cells, columns: Floats, path: Sequence[Floats], link: str
 
 
 def _loss(cells: Cells, scores: Floats, link: str) -> float:
-    """The weighted mean of the squared errors, of log odds that of the probabilities."""
-    expected = risk(scores) if link == LOGIT else scores
+    """The weighted mean of the squared errors, of logarithms that of the probabilities."""
+    expected = scores if link == IDENTITY else probabilities(scores)[0]
     squares = (cells.weight[:, None] * expected**2).sum() - 2 * (expected * cells.target).sum()
     return max(float(cells.squares + squares), 0.0) / float(cells.weight.sum())
 
 
-def risk(log_odds: Floats) -> Floats:
-    return 1.0 / (1.0 + np.exp(-log_odds))
+def _variance(cells: Cells) -> float:
+    """Of classes; 0 if there is but one."""
+    mean = cells.target.sum(axis=0) / cells.weight.sum()
+    return float(mean @ (1 - mean))
 
 
 # Least squares
@@ -169,18 +167,6 @@ def _linear_path(
     return path
 
 
-def solved(products: Floats, targets: Floats) -> Floats:
-    """The solution of least norm, by units in which the diagonal is 1."""
-    scale = np.sqrt(np.diag(products))
-    scale[scale == 0] = 1.0
-    even = products / np.outer(scale, scale)
-    values, vectors = np.linalg.eigh(even)
-    kept = values > SINGULAR * values[-1]
-    inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
-    solution: Floats = (inverse @ (targets / scale[:, None])) / scale[:, None]
-    return solution
-
-
 # Logistic
 
 
@@ -188,74 +174,16 @@ def _logistic_path(
     cells: Cells, columns: Floats, penalty: Floats, ridges: Sequence[float], order: Order
 ) -> list[Floats]:
     """By Newton steps, each size from the one before it."""
-    weight, events = cells.weight, cells.target[:, 0]
-    total, positive = float(weight.sum()), float(events.sum())
-    if not 0 < positive < total:  # a sample of one class: nothing to fit, and no log odds of 0
-        constant = math.log((positive + 0.5) / (total - positive + 0.5))
-        return [np.append(constant, np.zeros(k))[:, None] for k in range(len(ridges))]
-    variance = positive / total * (1 - positive / total)
-    coefficients = np.array([math.log(positive / (total - positive))])
-    path = []
+    counts, total = cells.target.sum(axis=0), float(cells.weight.sum())
+    outputs, variance = len(counts), _variance(cells)
+    start = scores_of((counts + 0.5) / (total + max(1.0, outputs / 2)))[None]
+    if not variance:  # a sample of one class: nothing to fit, and no logarithm of 0
+        return [np.vstack([start, np.zeros((k, outputs))]) for k in range(len(ridges))]
+    path, coefficients = [], start
     for k, ridge in enumerate(ridges):
         penalties = np.append(0.0, max(ridge, LEAST_RIDGE) * variance * penalty[:k])
-        start = np.append(coefficients, np.zeros(k + 1 - len(coefficients)))
-        own, own_weight, own_events = _coarser(columns[:, : k + 1], weight, events)
-        coefficients = newton(own, own_weight, own_events, penalties, start, order(k))
-        path.append(coefficients[:, None])
+        before = np.vstack([coefficients, np.zeros((k + 1 - len(coefficients), outputs))])
+        own = coarser(columns[:, : k + 1], cells.weight, cells.target)
+        coefficients = likeliest(*own, penalties, before, order(k))
+        path.append(coefficients)
     return path
-
-
-def _coarser(columns: Floats, weight: Floats, events: Floats) -> tuple[Floats, Floats, Floats]:
-    """Cells that a smaller model does not tell apart become one."""
-    distinct, number = np.unique(columns, axis=0, return_inverse=True)
-    number = number.ravel()
-    size = len(distinct)
-    return distinct, summed(number, weight, size), summed(number, events, size)
-
-
-def newton(
-    columns: Floats,
-    weight: Floats,
-    events: Floats,
-    penalties: Floats,
-    start: Floats,
-    order: Floats | None = None,
-    centre: Floats | None = None,
-) -> Floats:
-    """The coefficients of least penalised deviance. A step is halved until the deviance falls.
-
-    `order` has rows, of which each times the coefficients is to be negative. The penalties draw
-    the coefficients to the `centre`, which is 0 if none is given.
-    """
-    rows = np.zeros((0, len(start))) if order is None else order
-    middle = np.zeros(len(start)) if centre is None else centre
-    if len(rows):
-        start = ordered(np.eye(len(start)), start, rows, MARGIN)
-
-    def deviance(b: Floats) -> float:
-        scores = columns @ b
-        plain = weight @ np.logaddexp(0.0, scores) - events @ scores
-        return float(2 * plain + penalties @ (b - middle) ** 2)
-
-    coefficients, least = start, deviance(start)
-    for _ in range(NEWTON_STEPS):
-        p = risk(columns @ coefficients)
-        drawn = penalties * (coefficients - middle)
-        gradient = columns.T @ (events - weight * p) - drawn
-        curvature = (columns * (weight * p * (1 - p))[:, None]).T @ columns + np.diag(penalties)
-        if len(rows):
-            towards = curvature @ coefficients + gradient
-            step = ordered(curvature, towards, rows, MARGIN) - coefficients
-        else:
-            step = solved(curvature, gradient[:, None])[:, 0]
-        for _ in range(HALVINGS):
-            there = deviance(coefficients + step)
-            if there <= least:
-                break
-            step = step / 2
-        else:
-            break
-        coefficients, gained, least = coefficients + step, least - there, there
-        if gained <= CONVERGED * abs(least):
-            break
-    return coefficients

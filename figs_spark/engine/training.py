@@ -25,13 +25,15 @@ from figs_spark.engine.out_of_bag import OutOfBag, length, out_of_bag_sums
 from figs_spark.engine.packing import collect_packed, pack_here, packed_on_cluster
 from figs_spark.engine.polishing import PolishedGrowth
 from figs_spark.engine.progress import GROW, QUIET, Progress
+from figs_spark.engine.recutting import recut
 from figs_spark.engine.refitting import Basis, Order, Refit, fit_path, free
 from figs_spark.engine.replay import Replay, held_out_losses
 from figs_spark.engine.table import Table, Target
 from figs_spark.engine.value_samples import value_samples
 from figs_spark.engine.weights import OwnWeights, Weights
 from figs_spark.treesum import TreeSum
-from figs_spark.treesum.nodes import IDENTITY, LOGIT, Coefficients
+from figs_spark.treesum.nodes import IDENTITY, Coefficients
+from figs_spark.treesum.prediction import logistic_link
 
 AUTO_BYTES = 256 << 20  # packed rows that mode "auto" keeps in the driver
 DRIVER_BYTES = 2 << 30  # packed rows that mode "driver" keeps there
@@ -150,7 +152,11 @@ def _grown(
         for k in range(members)
     ]
     progress.phase(GROW)
-    return list(backend.grow(growths, progress))
+    grown = list(backend.grow(growths, progress))
+    if plan.rules.polish:
+        for growth in grown:
+            recut(growth, backend)
+    return grown
 
 
 def _fitted(grown: Sequence[Growth], backend: Backend, table: Table, plan: Plan) -> list[Growth]:
@@ -170,7 +176,7 @@ def _with_both(
     if plan.refit is not None:
         other = None if plan.rules.logistic else _held_out(backend, grown)
         return replace(trained, with_refit=own, without_refit=other)
-    link = LOGIT if table.target.classes == 2 else IDENTITY
+    link = logistic_link(table.target.classes) if table.target.classes else IDENTITY
     try:
         other = _held_out(backend, _fitted(grown, backend, table, replace(plan, refit=Refit(link))))
     except TooManyCells as error:
@@ -230,7 +236,7 @@ def order_of(growth: Growth, basis: Basis) -> Order:
 
 
 def _remark(rule: Refit, unweighted: bool) -> str:
-    how = "logistic regression" if rule.link == LOGIT else "least squares"
+    how = "least squares" if rule.link == IDENTITY else "logistic regression"
     rows = ", on rows without their class weights" if unweighted else ""
     return f"All values were fitted together by {how}{rows}"
 

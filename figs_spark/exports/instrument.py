@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from figs_spark.treesum import Feature, TreeSum
-from figs_spark.treesum.nodes import IDENTITY, LOGIT
+from figs_spark.treesum.nodes import IDENTITY, LOGIT, SOFTMAX
 from figs_spark.treesum.prediction import THRESHOLD, Outcome
 from figs_spark.treesum.text import rules
 from figs_spark.treesum.times import UNITS
@@ -25,10 +25,12 @@ Kind = Literal["sum", "mean", "groups"]
 Patient = Mapping[str, Any]  # a value for each column that the model reads; None is missing
 
 HIGH, LOW = "high", "low"
-LOG_ODDS = (
-    "The leaf values of a sum add up to log odds; the probability is their logistic function, "
-    "1 over 1 + exp(-sum)."
-)
+LOGARITHMS = {
+    LOGIT: "The leaf values of a sum add up to log odds; the probability is their logistic "
+    "function, 1 over 1 + exp(-sum).",
+    SOFTMAX: "The leaf values of a sum add up to the log weight of each class; the probability of "
+    "a class is its softmax, exp(sum) over the total of exp(sum) of all classes.",
+}
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class Family:
 
     @property
     def link(self) -> str:
-        """What the score of a sum is: the outcome itself, or its log odds."""
+        """What makes probabilities of the scores of a sum."""
         return self.sums[0].link if self.sums else IDENTITY
 
 
@@ -104,7 +106,7 @@ class Instrument:
     def remarks(self) -> tuple[str, ...]:
         """The same if times are given as times."""
         notes = [*self.family.notes, *dict.fromkeys(f"{r}." for s in self.sums for r in s.remarks)]
-        return (LOG_ODDS, *notes) if self.outcome.link == LOGIT else tuple(notes)
+        return (*filter(None, [LOGARITHMS.get(self.outcome.link)]), *notes)
 
     # What it reads
 

@@ -133,6 +133,9 @@ class _Graph:
         powers = self.node("Exp", self.node("Neg", value))
         return self.node("Div", 1.0, powers + 1.0)
 
+    def power(self, value: _Value) -> _Value:
+        return self.node("Exp", value)
+
     def choose(self, condition: _Value, yes: _Value, no: _Value) -> _Value:
         return self.node("Where", condition, yes, no)
 

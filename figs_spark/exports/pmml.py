@@ -116,6 +116,9 @@ class _Outputs:
         code = _apply("/", _constant(1.0), _apply("+", _constant(1.0), power))
         return self.let(Text(code, LANGUAGE), "figs_risk")
 
+    def power(self, value: Text) -> Text:
+        return self.let(Text(_apply("exp", value.code), LANGUAGE), "figs_weight")
+
     def choose(self, condition: Text, yes: Text, no: Text) -> Text:
         return Text(_apply("if", condition.code, yes.code, no.code), LANGUAGE)
 

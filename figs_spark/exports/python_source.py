@@ -11,7 +11,7 @@ from figs_spark.exports.texts import Language, Text
 from figs_spark.treesum import Feature, Node, Split
 from figs_spark.treesum.cases import cases, takes_listed
 from figs_spark.treesum.code_systems import code_system
-from figs_spark.treesum.nodes import LOGIT, add_in_runs
+from figs_spark.treesum.nodes import IDENTITY, add_in_runs
 from figs_spark.treesum.text import describe, describe_each
 
 MOST_PRINTED = 200  # leaves; a larger model is not printed in the docstring
@@ -44,6 +44,9 @@ class _Body:
     def logistic(self, value: Text) -> Text:
         return self.let(Text(f"1.0 / (1.0 + math.exp(-{value.code}))", LANGUAGE), "risk")
 
+    def power(self, value: Text) -> Text:
+        return self.let(Text(f"math.exp({value.code})", LANGUAGE), "weight")
+
     def choose(self, condition: Text, yes: Text, no: Text) -> Text:
         return Text(f"({yes.code} if {condition.code} else {no.code})", LANGUAGE)
 
@@ -65,7 +68,7 @@ def to_python(model: Instrument, proof: str = "not verified") -> str:
     levels = _levels(model)
     parts = [
         _docstring(model, proof),
-        _HEAD.format("import math\n" if model.outcome.link == LOGIT else ""),
+        _HEAD.format("import math\n" if model.outcome.link != IDENTITY else ""),
         _constants(model, proof),
         _predict(model),
         *_score_functions(model),

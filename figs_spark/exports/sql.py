@@ -81,6 +81,9 @@ class Sheet:
         risk = self.text(f"({one} / ({one} + EXP(-({value.code}))))", value)
         return self.let(risk, "figs_risk")
 
+    def power(self, value: Text) -> Text:
+        return self.let(self.text(f"EXP({value.code})", value), "figs_weight")
+
     def choose(self, condition: Text, yes: Text, no: Text) -> Text:
         sql = f"CASE WHEN {condition.code} THEN {yes.code} ELSE {no.code} END"
         return self.text(sql, condition, yes, no)

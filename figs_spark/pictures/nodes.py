@@ -61,10 +61,15 @@ def node_shapes(placed: Placed) -> Compound:
 def values_box(reading: Reading) -> tuple[float, float]:
     """Width and height of the averages."""
     texts = [reading.absolute(v) for v in reading.model.constant]
+    words = text_width(_start(reading), SMALL)
     if len(texts) == 1:
-        return max(text_width(texts[0], 16, bold=True), text_width(reading.start, SMALL)), 40.0
+        return max(text_width(texts[0], 16, bold=True), words), 40.0
     wide = max(text_width(text, 11, bold=True) for text in texts)
-    return _name_width(reading) + 8 + wide, len(texts) * ROW + 18
+    return max(_name_width(reading) + 8 + wide, words), len(texts) * ROW + 18
+
+
+def _start(reading: Reading) -> str:
+    return reading.start + "s" * (reading.model.outputs > 1)
 
 
 def values_shapes(reading: Reading, middle: float, centre: float) -> Iterator[Shape]:
@@ -78,8 +83,7 @@ def values_shapes(reading: Reading, middle: float, centre: float) -> Iterator[Sh
             y = top + ROW * k + 12
             yield Text(middle - width / 2, y, shortened(name, 11, NAME), 11, PALE_INK)
             yield Text(middle + width / 2, y, text, 11, INK, True, "end")
-    start = reading.start + "s" * (len(texts) > 1)
-    yield Text(middle, top + height - 6, start, SMALL, PALE_INK, anchor="middle")
+    yield Text(middle, top + height - 6, _start(reading), SMALL, PALE_INK, anchor="middle")
 
 
 def _box(reading: Reading, tree: int, node: Node, rows: Callable[[Node], str]) -> Box:

@@ -161,8 +161,8 @@ def _legend(
     notes = ["n: training rows of the group" if own else "n: training rows"]
     if reading.in_percent:
         notes.insert(0, "pp: percentage points")
-    if reading.in_log_odds:
-        notes.insert(0, "values: log odds")
+    if reading.in_logarithms:
+        notes.insert(0, f"values: {reading.scale}")
     if reading.model.splits:
         notes.insert(0, "full bar: " + reading.change(reading.largest).removeprefix("+"))
         notes += ["print(model) counts the average in tree 1"] if is_printed else []

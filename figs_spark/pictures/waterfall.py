@@ -132,11 +132,11 @@ def _steps(explanation: Explanation) -> Iterator[Step]:
     if explanation.is_adjusted:
         prediction = explanation.prediction
         texts = tuple(map(reading.predicted, prediction))
-        ends = score if reading.in_log_odds else prediction  # a risk has no place among log odds
+        ends = score if reading.in_logarithms else prediction  # a risk has no place among these
         yield Step("Prediction", ((reading.rule, ""),), zero, ends, texts, False)
     if explanation.interval is not None:
         low, high = explanation.interval
-        if reading.in_log_odds:
+        if reading.in_logarithms:
             low, high = (math.log(risk / (1 - risk)) for risk in (low, high))
         how = (("by bootstrap samples, for these splits", ""),)
         yield Step(SHOWN, how, (low,), (high,), (explanation.interval_text,), False)

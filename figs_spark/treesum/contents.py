@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from figs_spark.treesum.nodes import LOGIT, TreeSum
-from figs_spark.treesum.prediction import Outcome
+from figs_spark.treesum.nodes import IDENTITY, LOGIT, TreeSum
+from figs_spark.treesum.prediction import Outcome, logistic_link
 from figs_spark.treesum.serialization import from_dict
 from figs_spark.treesum.strict_json import Entry
 
@@ -57,8 +57,9 @@ def read_classes(
         entry.refuse(f"a number from 2 to {MAX_CLASSES}" if classification else "0")
     if Outcome(classes).outputs != model.outputs:
         entry.damaged(f"there are {classes} classes, and a leaf has {model.outputs} value(s),")
-    if model.link == LOGIT and classes != 2:
-        entry.damaged(f"the scores are log odds of two classes, and there are {classes} classes,")
+    if model.link not in (IDENTITY, logistic_link(classes) if classes else IDENTITY):
+        scores = "log odds of two" if model.link == LOGIT else "log weights of more than two"
+        entry.damaged(f"the scores are {scores} classes, and there are {classes} classes,")
     names = _required(contents, "classNames", source)
     if names.value is None:
         return classes, None

@@ -41,8 +41,9 @@ class Explanation:
     `baseline` is the average of the outcome, `contributions` is what each tree adds to it, `score`
     is the sum. `prediction` is the score, or the probabilities computed from it. All have one entry
     per output: one for a number or two classes, else one per class. With the link "logit" all but
-    the prediction are log odds. If the model has bootstrap samples and one output, `interval` is
-    that of the prediction, and `tree_intervals` are those of the contributions.
+    the prediction are log odds, with "softmax" logarithms of the weights of classes. If the model
+    has bootstrap samples and one output, `interval` is that of the prediction, and `tree_intervals`
+    are those of the contributions.
     An explanation prints as text; `pictures.waterfall` draws it.
     """
 

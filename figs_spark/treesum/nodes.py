@@ -27,7 +27,7 @@ from figs_spark.treesum.times import TIMES, to_numbers
 
 Category = str | bool | float
 NUMBER, BOOLEAN, TEXT, CODE = "number", "boolean", "text", "code"  # what a feature holds
-IDENTITY, LOGIT = "identity", "logit"  # what a score is: the outcome itself, or its log odds
+IDENTITY, LOGIT, SOFTMAX = "identity", "logit", "softmax"  # what makes probabilities of scores
 Term = TypeVar("Term")
 Value = tuple[float, ...]  # one number per output
 Coefficients = tuple[Value, ...]  # the constant, then one of each split in the order of steps
@@ -203,7 +203,7 @@ class TreeSum:
     """f(x) = sum over trees of the value of the leaf that x falls in.
 
     `losses[k]` is the weighted mean squared error on the training rows after k splits; with the
-    link "logit", by which f is log odds, it is that of the probabilities. `path` has the
+    links "logit" and "softmax" it is that of the probabilities. `path` has the
     coefficients of every size if values were fitted together. `remarks` say what was done to the
     values after the growing. `samples` has the coefficients in bootstrap samples of the rows.
     """

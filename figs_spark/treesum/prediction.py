@@ -3,7 +3,9 @@
 A number is predicted by the score itself. Of two classes the score, clipped to [0, 1], is the
 probability of class 1; of more there is one score per class, and the clipped scores are divided by
 their sum. Never a softmax of such scores: it would squeeze a risk of 1% to 27%. With the link
-"logit" the score of two classes is log odds, and the probability is 1 / (1 + exp(-score)).
+"logit" the score of two classes is log odds, and the probability is 1 / (1 + exp(-score)). With
+the link "softmax" the score of each of more classes is the logarithm of its weight, and the weights
+are divided by their sum.
 
 The rule is written once, over an `Algebra`: the few operations that NumPy arrays, Spark Columns and
 the texts of an export do each in their own way. What they share, `+ - / >`, is Python's.
@@ -19,7 +21,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from figs_spark.treesum.nodes import IDENTITY, LOGIT
+from figs_spark.treesum.nodes import IDENTITY, LOGIT, SOFTMAX
 
 THRESHOLD = 0.5
 MOST_LOG_ODDS = 500.0  # of any row, up or down: exp() of more is an error in some databases
@@ -33,6 +35,9 @@ class Algebra(Protocol):
 
     def logistic(self, value: Any) -> Any:
         """1 / (1 + exp(-value))."""
+
+    def power(self, value: Any) -> Any:
+        """exp(value)."""
 
     def choose(self, condition: Any, yes: Any, no: Any) -> Any:
         """`yes` if the condition holds, else `no`."""
@@ -56,6 +61,9 @@ class NumPyAlgebra:
     def logistic(self, value: Any) -> Any:
         return 1.0 / (1.0 + np.exp(-value))
 
+    def power(self, value: Any) -> Any:
+        return np.exp(value)
+
     def choose(self, condition: Any, yes: Any, no: Any) -> Any:
         return np.where(condition, yes, no)
 
@@ -72,16 +80,21 @@ class NumPyAlgebra:
 NUMPY = NumPyAlgebra()
 
 
+def logistic_link(classes: int) -> str:
+    """The link of a logistic regression."""
+    return LOGIT if classes == 2 else SOFTMAX
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What the scores of a model stand for: a number, or classes."""
 
     classes: int = 0  # 0: a number
-    link: str = IDENTITY  # or LOGIT, with two classes
+    link: str = IDENTITY  # or LOGIT, with two classes, or SOFTMAX, with more
 
     @property
     def of_mean(self) -> Outcome:
-        """What the mean of the values that several sums expect stands for: no log odds."""
+        """What the mean of the values that several sums expect stands for: no logarithms."""
         return Outcome(self.classes)
 
     @property
@@ -96,11 +109,12 @@ class Outcome:
             return list(scores)
         if self.link == LOGIT:
             return [algebra.logistic(score) for score in scores]
-        clipped = [algebra.clipped(score) for score in scores]
+        share = algebra.power if self.link == SOFTMAX else algebra.clipped
+        shares = [share(score) for score in scores]
         if self.classes == 2:
-            return clipped
-        total = reduce(lambda a, b: a + b, clipped)  # from left to right, everywhere
-        return [algebra.ratio(p, total, 1.0 / self.classes) for p in clipped]
+            return shares
+        total = reduce(lambda a, b: a + b, shares)  # from left to right, everywhere
+        return [algebra.ratio(part, total, 1.0 / self.classes) for part in shares]
 
     def probabilities(self, scores: Sequence[Any], algebra: Algebra = NUMPY) -> list[Any]:
         """The probability of each class; of a number the number itself."""

@@ -2,8 +2,8 @@
 
 The first tree of a FIGS model contains the average of the outcome. A picture shows the average
 separately, as the start. So the value of every leaf says how much it raises or lowers the
-prediction. With the link "logit" the start and the changes are log odds, and only the prediction is
-a risk.
+prediction. With the link "logit" the start and the changes are log odds, with "softmax" they are
+logarithms of the weights of the classes, and only the prediction is a risk.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
-from figs_spark.treesum.nodes import LOGIT, TreeSum
+from figs_spark.treesum.nodes import IDENTITY, LOGIT, SOFTMAX, TreeSum
 from figs_spark.treesum.text import aligned
 
 MINUS = "\u2212"
+SCALES = {LOGIT: "log odds", SOFTMAX: "log weights"}  # what scores are, by the link
 
 
 @dataclass(frozen=True)
@@ -62,29 +63,35 @@ class Reading:
         return text.replace("-", MINUS) + ("%" if self.in_percent else "")
 
     def predicted(self, value: float) -> str:
-        """A prediction as text: a risk is in percent even if the scores are log odds."""
-        return f"{100 * value:.1f}%" if self.in_log_odds else self.absolute(value)
+        """A prediction as text: a risk is in percent even if the scores are logarithms."""
+        return f"{100 * value:.1f}%" if self.in_logarithms else self.absolute(value)
 
     @property
-    def in_log_odds(self) -> bool:
-        """Whether the scores are log odds."""
-        return self.model.link == LOGIT
+    def in_logarithms(self) -> bool:
+        """Whether the scores are log odds, or logarithms of weights."""
+        return self.model.link != IDENTITY
+
+    @property
+    def scale(self) -> str:
+        """What the scores are, if they are logarithms."""
+        return SCALES.get(self.model.link, "")
 
     @property
     def in_percent(self) -> bool:
         """Whether the scores are probabilities."""
-        return self.labels.percent and not self.in_log_odds
+        return self.labels.percent and not self.in_logarithms
 
     @property
     def start(self) -> str:
         """What the trees start from, in words."""
-        return "the log odds of the average" if self.in_log_odds else "the average"
+        return f"the {self.scale} of the average" if self.in_logarithms else "the average"
 
     @property
     def rule(self) -> str:
         """What makes the prediction out of the sum, in words."""
-        if self.in_log_odds:
-            return "1 / (1 + exp(-sum))"
+        if self.in_logarithms:
+            one = self.model.link == LOGIT
+            return "1 / (1 + exp(-sum))" if one else "exp(sum) / total of exp(sum)"
         return "clipped to [0%, 100%]" + (" and normalised" if self.model.outputs > 1 else "")
 
     @property
@@ -93,7 +100,7 @@ class Reading:
         risk = self.labels.threshold
         if risk is None or not 0 < risk < 1:
             return None
-        score = math.log(risk / (1 - risk)) if self.in_log_odds else risk
+        score = math.log(risk / (1 - risk)) if self.in_logarithms else risk
         return score, f"{100 * risk:.3g}%"
 
     def decided(self, probability: float) -> str:

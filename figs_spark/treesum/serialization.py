@@ -14,8 +14,10 @@ from typing import Any
 from figs_spark.treesum.code_systems import is_system
 from figs_spark.treesum.nodes import (
     BOOLEAN,
+    IDENTITY,
     LOGIT,
     NUMBER,
+    SOFTMAX,
     TEXT,
     Category,
     Coefficients,
@@ -85,8 +87,8 @@ def to_dict(model: TreeSum) -> dict[str, Any]:
         "losses": [plain(v) for v in model.losses],
         "trees": [_node_to_dict(tree) for tree in model.trees],
     }
-    if model.link == LOGIT:
-        data["link"] = LOGIT
+    if model.link != IDENTITY:
+        data["link"] = model.link
     if model.path is not None:
         data["path"] = [[[plain(v) for v in b] for b in size] for size in model.path]
     if model.remarks:
@@ -122,10 +124,10 @@ def _with_later_entries(model: TreeSum, fields: dict[str, Entry]) -> TreeSum:
         remarks = tuple(item.text() for item in fields["remarks"].items())
         model = replace(model, remarks=remarks)
     if "link" in fields:
-        if fields["link"].value != LOGIT:
-            fields["link"].refuse(repr(LOGIT))
-        model = replace(model, link=LOGIT)
-        _check_log_odds(model, fields["trees"])
+        if fields["link"].value not in (LOGIT, SOFTMAX):
+            fields["link"].refuse(f"{LOGIT!r} or {SOFTMAX!r}")
+        model = replace(model, link=fields["link"].value)
+        _check_logarithms(model, fields["trees"])
     if "path" in fields:
         path = tuple(_coefficients(item, model, k) for k, item in _sizes(fields["path"], model))
         weights = [n.weight for tree in model.trees for n in tree.walk()]
@@ -142,10 +144,12 @@ def _with_later_entries(model: TreeSum, fields: dict[str, Entry]) -> TreeSum:
     return model
 
 
-def _check_log_odds(model: TreeSum, entry: Entry) -> None:
+def _check_logarithms(model: TreeSum, entry: Entry) -> None:
     largest = sum(max(abs(v) for n in tree.leaves() for v in n.value) for tree in model.trees)
-    if model.outputs > 1 or not largest <= MOST_LOG_ODDS:
-        entry.damaged(f"log odds are one value from -{MOST_LOG_ODDS:g} to {MOST_LOG_ODDS:g}, and")
+    if (model.link == LOGIT) != (model.outputs == 1) or not largest <= MOST_LOG_ODDS:
+        number, what = ("one", "log odds") if model.link == LOGIT else ("several", "log weights")
+        most = f"{MOST_LOG_ODDS:g}"
+        entry.damaged(f"{what} are {number} value{'s' * (number != 'one')} from -{most} to {most}")
 
 
 def _sizes(entry: Entry, model: TreeSum) -> list[tuple[int, Entry]]:

@@ -22,6 +22,7 @@ from jobs.bench.presets import (
     IMODELS,
     LAYOUTS,
     ONE_MEMBER,
+    RELEASED,
     TEN_MEMBERS,
     TREE,
     WIDE_ARRAY,
@@ -29,6 +30,7 @@ from jobs.bench.presets import (
     XGBOOST_TREES,
     laid_out,
 )
+from jobs.bench.ways import GREEDY, LOGISTIC, MODES, RIDGE, in_mode
 
 COMPARED: dict[str, list[tuple[str, str, float]]] = {  # by case: numerator, denominator, bar
     "small": [(IMODELS, AUTO, 20)],
@@ -37,7 +39,8 @@ COMPARED: dict[str, list[tuple[str, str, float]]] = {  # by case: numerator, den
     "members": [(BAGGED_IMODELS, BAGGED, 20)],
     "forest": [(BAGGED, FOREST, 1), (TEN_MEMBERS, ONE_MEMBER, 4)],
     "small fit": [(AUTO, TREE, 0.35), (GROUPS, TREE, 2.2)],
-    "wide": [(WIDE_ARRAY, CLUSTER, 0.08)],
+    "wide": [(CLUSTER, RELEASED, 0.2), (WIDE_ARRAY, RELEASED, 0.08)],
+    "twice as large": [(CLUSTER, RELEASED, 0.75)],
     "partitions": [
         (laid_out(mode, layout), laid_out(mode, EVEN), 1.3)
         for mode in (AUTO, CLUSTER)
@@ -48,6 +51,8 @@ COMPARED: dict[str, list[tuple[str, str, float]]] = {  # by case: numerator, den
 SCORED: dict[str, list[tuple[str, str, float]]] = {  # the same for the time to score
     "scoring": [(BAGGED, FOREST, 0.5), (BAGGED, XGBOOST_TREES, 1)],
 }
+GROWN = {RIDGE: 1.5, LOGISTIC: 4}  # ways to grow: times as long as greedily, at most
+MORE_JOBS = {RIDGE: 0, LOGISTIC: 1}  # than greedily, at most; the refit needs one
 JOBS = {"small fit": {AUTO: 1, GROUPS: 7}}  # by case and contender: Spark jobs at most
 SLOWER = (IMODELS, BAGGED_IMODELS)  # their ratios have a lower limit, all others an upper one
 STEP_TO_KERNEL = 3  # with so many rows that the overhead of a Spark job is small
@@ -55,6 +60,7 @@ PACK_TO_SCAN = 2
 SCORING_TO_SUM = 2
 DOUBLED = 2.1  # times as long for twice as much
 MORE_PARTITIONS = 1.1  # times as long for twice the partitions
+NO_MORE_MEMORY = 1.05  # times that of an earlier release
 SAME_MEMORY = 1.25  # times as much for twice the rows: blocks bound it, not rows
 DRIVER_GB = 6
 
@@ -98,6 +104,8 @@ def case_bars(result: CaseResult) -> Iterator[Bar]:
     size = f"{result.rows:,} x {result.case.features}"
     for over, under, limit in SCORED.get(result.case.name, []):
         yield Bar(f"{size}: scoring, {over} / {under}", ratio(result.scoring, over, under), limit)
+    if RELEASED in result.fits:
+        yield from memory_bars(result)
     for name, most in JOBS.get(result.case.name, {}).items():
         yield Bar(f"{result.title}: jobs of {name}", result.fits[name].jobs, most)
     if result.floors:
@@ -105,9 +113,26 @@ def case_bars(result: CaseResult) -> Iterator[Bar]:
         step_limit = STEP_TO_KERNEL if result.case.name == "large" else None
         yield Bar(f"{size}: {STEP} / {KERNEL}", step, step_limit)
         yield Bar(f"{size}: {PACK} / {SCAN}", pack, PACK_TO_SCAN)
+    for mode in MODES if result.ways else ():
+        greedy = in_mode(GREEDY, mode)
+        for way, limit in GROWN.items():
+            own = in_mode(way, mode)
+            yield Bar(f"{size}: {own} / {greedy}", ratio(result.ways, own, greedy), limit)
+            more = (result.ways[own].jobs or 0) - (result.ways[greedy].jobs or 0)
+            what = f"{size}: jobs of {own}, more than of {greedy}"
+            yield Bar(what, max(0, more), MORE_JOBS[way])
     if AUTO in result.scoring:
         scoring = ratio(result.scoring, AUTO, SUM)
         yield Bar(f"{size}: scoring by figs_spark / {SUM}", scoring, SCORING_TO_SUM)
+
+
+def memory_bars(result: CaseResult) -> Iterator[Bar]:
+    """The memory of each contender beside that of an earlier release."""
+    before = result.fits[RELEASED].memory
+    for name, fit in result.fits.items():
+        for role in (DRIVER, WORKER) if name != RELEASED else ():
+            what = f"{result.title}: {role}, memory of {name} / {RELEASED}"
+            yield Bar(what, quotient(fit.memory.get(role), before.get(role)), NO_MORE_MEMORY)
 
 
 def curve_bars(curve: Curve) -> Iterator[Bar]:

@@ -17,6 +17,7 @@ from jobs.bench.environment import job_count
 from jobs.bench.floors import measure_floors
 from jobs.bench.measuring import Timing, in_turns
 from jobs.bench.presets import Case
+from jobs.bench.ways import measure_ways
 
 SUM = "reading the columns and adding them up"
 
@@ -30,6 +31,7 @@ class CaseResult:
     fits: Timings
     scoring: Timings = field(default_factory=dict)
     floors: Timings = field(default_factory=dict)
+    ways: Timings = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -38,7 +40,8 @@ class CaseResult:
 
     @property
     def timings(self) -> list[Timing]:
-        return [*self.fits.values(), *self.scoring.values(), *self.floors.values()]
+        parts = (self.fits, self.scoring, self.floors, self.ways)
+        return [timing for part in parts for timing in part.values()]
 
     def to_dict(self) -> dict[str, Any]:
         case = self.case
@@ -52,6 +55,7 @@ class CaseResult:
             "fits": {name: fit.to_dict() for name, fit in self.fits.items()},
             "scoring": {name: timing.to_dict() for name, timing in self.scoring.items()},
             "floors": {name: timing.to_dict() for name, timing in self.floors.items()},
+            "ways": {name: timing.to_dict() for name, timing in self.ways.items()},
         }
 
 
@@ -64,7 +68,8 @@ def measure_case(spark: SparkSession, case: Case, data: Data, folder: Path) -> C
         cached.unpersist()
     scoring = measure_scoring(spark, case, data, fits) if case.scoring else {}
     floors = measure_floors(spark, task, case.floors, folder) if case.floors else {}
-    return CaseResult(case, data.rows, fits, scoring, floors)
+    ways = measure_ways(spark, task, case.ways) if case.ways else {}
+    return CaseResult(case, data.rows, fits, scoring, floors, ways)
 
 
 def measure_fits(spark: SparkSession, case: Case, task: Task) -> Timings:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,10 +29,10 @@ from figs_spark import (
 )
 from figs_spark.engine.training import train
 from figs_spark.stages.base.checks import check
-from jobs.bench import presets
+from jobs.bench import presets, releases
 from jobs.bench.data import LABEL, Data
 from jobs.bench.layouts import ARRAY, as_array, file_by_file, in_files
-from jobs.bench.measuring import in_turns
+from jobs.bench.measuring import Measured, in_turns
 
 PREDICTION = "prediction"
 IMODELS_ROWS = 100_000  # above it, one fit takes minutes to hours
@@ -56,10 +57,11 @@ Scorer = Callable[[Any], Any]  # DataFrame to DataFrame with predictions, or arr
 
 @dataclass(frozen=True)
 class Contender:
-    fit: Callable[[SparkSession, Task], Scorer]
+    fit: Callable[[SparkSession, Task], Scorer | Measured]
     package: str = "pyspark"
     on_spark: bool = True
     most_rows: int | None = None
+    release: str = ""  # an earlier one: it runs, and warms up, in a process of its own
 
     def obstacle(self, rows: int) -> str:
         """Why it cannot take part; empty if it can."""
@@ -67,7 +69,7 @@ class Contender:
             return f"not installed: {self.package}"
         if self.most_rows is not None and rows > self.most_rows:
             return f"skipped: {rows:,} rows, more than {self.most_rows:,}"
-        return ""
+        return releases.obstacle(self.release) if self.release else ""
 
     def r2(self, spark: SparkSession, scorer: Scorer, data: Data) -> float:
         """R2 on the held-out rows; for classes, R2 of the probability."""
@@ -106,6 +108,27 @@ def figs_on_array(spark: SparkSession, task: Task) -> Scorer:
     )
 
 
+def figs_released(release: str) -> Callable[[SparkSession, Task], Measured]:
+    """The package of an earlier release; its model is read and scored by the present one."""
+
+    def fit(spark: SparkSession, task: Task) -> Measured:
+        folder = Path(task.data.files[0]).parents[1]
+        order = releases.Order(
+            files=task.data.files,
+            warming=warming(task.data).files,
+            features=task.data.features,
+            label=LABEL,
+            splits=task.splits,
+            bins=task.bins,
+            heap=str(spark.conf.get("spark.driver.memory")),
+            model=str(folder / "model-of-a-release"),
+        )
+        done = releases.fit_with(release, order, folder)
+        return Measured(FIGSRegressionModel.load(done.model).transform, done.seconds, done.peaks)
+
+    return fit
+
+
 def figs_groups(spark: SparkSession, task: Task) -> Scorer:
     """G-FIGS; the group is whether the first feature is above one half."""
     with_group = [F.col("*"), (F.col(task.data.features[0]) > 0.5).cast("int").alias("group")]
@@ -123,7 +146,7 @@ def figs_groups(spark: SparkSession, task: Task) -> Scorer:
 def figs_unmerged(spark: SparkSession, task: Task) -> Scorer:
     """Pack each row by itself, even if equal rows could be merged."""
     estimator = figs_estimator(task, "auto")
-    checked = check(task.data.frame(spark), estimator, task.data.kind == presets.SIGNS)
+    checked = check(task.data.frame(spark), estimator, not task.data.is_numeric)
     table = replace(checked.table, mergeable=False)
     trained = train(table, estimator._plan(checked))
     return figs_scorer(estimator._model(checked, trained))
@@ -141,13 +164,8 @@ def of_probability(model: Any) -> Scorer:
     return lambda frame: model.transform(frame).withColumn(PREDICTION, probability)
 
 
-def is_numeric(task: Task) -> bool:
-    """Whether the outcome is a number."""
-    return task.data.kind == presets.FRIEDMAN
-
-
 def figs_estimator(task: Task, mode: str) -> FIGSRegressor | FIGSClassifier:
-    kind = FIGSRegressor if is_numeric(task) else FIGSClassifier
+    kind = FIGSRegressor if task.data.is_numeric else FIGSClassifier
     return kind(
         featuresCols=list(task.data.features),
         labelCol=LABEL,
@@ -206,7 +224,7 @@ def assembled(spark: SparkSession, task: Task, estimator: Estimator[Any]) -> Any
 
 def bagged(**params: Any) -> Callable[[SparkSession, Task], Scorer]:
     def fit(spark: SparkSession, task: Task) -> Scorer:
-        kind = BaggedFIGSRegressor if is_numeric(task) else BaggedFIGSClassifier
+        kind = BaggedFIGSRegressor if task.data.is_numeric else BaggedFIGSClassifier
         estimator = kind(
             featuresCols=list(task.data.features),
             labelCol=LABEL,
@@ -215,14 +233,14 @@ def bagged(**params: Any) -> Callable[[SparkSession, Task], Scorer]:
             **params,
         )
         model = estimator.fit(task.frame(spark))
-        return model.transform if is_numeric(task) else of_probability(model)
+        return model.transform if task.data.is_numeric else of_probability(model)
 
     return fit
 
 
 def mllib_forest(spark: SparkSession, task: Task) -> Scorer:
     """With MLlib's default of 32 bins."""
-    if is_numeric(task):
+    if task.data.is_numeric:
         return on_vectors(
             spark, task, RandomForestRegressor(labelCol=LABEL, numTrees=100, maxDepth=4)
         )
@@ -274,6 +292,7 @@ CONTENDERS = {
     ),
     presets.XGBOOST_TREES: Contender(xgboost_trees, "xgboost"),
     presets.WIDE_ARRAY: Contender(figs_on_array),
+    presets.RELEASED: Contender(figs_released("0.1.0"), release="0.1.0"),
     presets.GROUPS: Contender(figs_groups),
     presets.ONE_MEMBER: Contender(
         bagged(numEstimators=1, featureSubsetStrategy="all", mode="cluster")
@@ -291,6 +310,12 @@ CONTENDERS |= {
 
 def warm_up(spark: SparkSession, names: Iterable[str], data: Data) -> None:
     """Let every contender that can take part fit some of the rows before it is timed."""
-    task = Task(data.part(WARM_VALUES // len(data.features)), splits=2, bins=64)
-    able = [name for name in names if not CONTENDERS[name].obstacle(task.data.rows)]
+    task = Task(warming(data), splits=2, bins=64)
+    here = [name for name in names if not CONTENDERS[name].release]
+    able = [name for name in here if not CONTENDERS[name].obstacle(task.data.rows)]
     in_turns({name: (partial(CONTENDERS[name].fit, spark, task), 1) for name in able}, "warm-up")
+
+
+def warming(data: Data) -> Data:
+    """The rows that a contender sees before it is timed."""
+    return data.part(WARM_VALUES // len(data.features))

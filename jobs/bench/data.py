@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 
-from jobs.bench.presets import FRIEDMAN, SIGNS
+from jobs.bench.presets import EVENTS, FRIEDMAN, SIGNS
 
 LABEL = "y"
 FILES = 8  # in the smallest part of a table that will be needed
@@ -52,6 +52,11 @@ class Data:
 
     def frame(self, spark: SparkSession) -> DataFrame:
         return spark.read.parquet(*self.files).selectExpr(*self.features, LABEL)
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether the outcome is a number."""
+        return self.kind == FRIEDMAN
 
     @property
     def held_out(self) -> Data:
@@ -165,4 +170,10 @@ def signs(random: np.random.Generator, rows: int, features: int) -> tuple[Floats
     return x, (random.random(rows) < risk).astype(np.float64)
 
 
-KINDS = {FRIEDMAN: friedman, SIGNS: signs}
+def events(random: np.random.Generator, rows: int, features: int) -> tuple[Floats, Floats]:
+    """The same features as Friedman's; yes or no, by a risk that grows with his outcome."""
+    x, outcome = friedman(random, rows, features)
+    return x, (random.random(rows) < 1 / (1 + np.exp((18 - outcome) / 2))).astype(np.float64)
+
+
+KINDS = {FRIEDMAN: friedman, SIGNS: signs, EVENTS: events}

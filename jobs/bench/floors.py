@@ -28,7 +28,6 @@ from figs_spark.stages.base.checks import check
 from jobs.bench.contenders import Task, figs_estimator
 from jobs.bench.data import LABEL, Data
 from jobs.bench.measuring import Timing, in_turns
-from jobs.bench.presets import SIGNS
 
 READ = "one sequential read of the Parquet files"
 SCAN = "one scan that sums one array column"
@@ -90,7 +89,7 @@ def pack(spark: SparkSession, task: Task) -> None:
 def checked(spark: SparkSession, task: Task) -> tuple[Table, Plan]:
     """What an estimator in cluster mode passes to the engine."""
     estimator = figs_estimator(task, "cluster")
-    table = check(task.data.frame(spark), estimator, task.data.kind == SIGNS).table
+    table = check(task.data.frame(spark), estimator, not task.data.is_numeric).table
     return table, Plan(GrowthRules(max_splits=task.splits), "cluster", task.bins)
 
 

@@ -15,6 +15,7 @@ BAGGED, FOREST = "figs_spark Bagging-FIGS", "MLlib RandomForest"
 BAGGED_IMODELS = "scikit-learn bagging of imodels FIGS"
 XGBOOST_TREES = "xgboost.spark, 100 trees"
 WIDE_ARRAY = "figs_spark cluster, array column"
+RELEASED = "figs_spark 0.1.0 cluster"
 GROUPS = "figs_spark G-FIGS, 2 groups"
 EVEN = "8 splits"
 LAYOUTS: dict[str, int | str] = {  # files, each of which is a split of the input
@@ -25,7 +26,7 @@ LAYOUTS: dict[str, int | str] = {  # files, each of which is a split of the inpu
 }
 ONE_MEMBER, TEN_MEMBERS = "figs_spark cluster, 1 member", "figs_spark cluster, 10 members"
 
-FRIEDMAN, SIGNS = "friedman", "signs"  # kinds of tables, see `data`
+FRIEDMAN, SIGNS, EVENTS = "friedman", "signs", "events"  # kinds of tables, see `data`
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class Case:
     scoring: int = 0  # repeats of the scoring of these rows
     trained_on: int | None = None  # rows that the models are fitted to; None: all
     cached: bool = False  # whether the rows are in Spark's cache
+    ways: int = 0  # repeats of each way to grow, over packed rows
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,11 @@ class Preset:
         cases = [case for case in self.cases if (case.kind, case.features) == (kind, features)]
         return list(dict.fromkeys(name for case in cases for name in case.contenders))
 
+    def only(self, name: str) -> Preset:
+        """One case, without the curves of growth."""
+        cases = tuple(case for case in self.cases if case.name == name)
+        return replace(self, cases=cases, growth=None)
+
     def scaled(self, rows: int) -> Preset:
         """The same preset with at most this many rows; all tables shrink in proportion."""
         factor = rows / max(most for _, most in self.tables().values())
@@ -142,6 +149,7 @@ PRESETS = {
             Case("stumps", 1_600, 10, 2, {AUTO: 1, BOOSTED: 1, XGBOOST: 1, SKLEARN: 1}, scoring=1),
             Case("members", 800, 10, 2, {BAGGED: 1, BAGGED_IMODELS: 1}, SIGNS),
             Case("forest", 800, 10, 2, {FOREST: 1, **BATCHES}, SIGNS),
+            Case("sums", 800, 10, 2, {AUTO: 1}, EVENTS, ways=1),
         ),
         growth=Growth(
             middle=Point(1_600, 10, 2),
@@ -181,11 +189,11 @@ PRESETS = {
     "large": Preset(
         cases=(
             Case("large", 10_000_000, 50, 12, {CLUSTER: 1}, floors=1),
-            Case("twice as large", 20_000_000, 50, 12, {CLUSTER: 1}),
+            Case("twice as large", 20_000_000, 50, 12, {CLUSTER: 1, RELEASED: 1}),
         )
     ),
     "wide": Preset(
-        cases=(Case("wide", 50_000, 5_000, 12, {CLUSTER: 1, WIDE_ARRAY: 1}),),
+        cases=(Case("wide", 50_000, 5_000, 12, {CLUSTER: 1, WIDE_ARRAY: 1, RELEASED: 1}),),
         heap="2g",
     ),
     "scoring": Preset(
@@ -221,6 +229,9 @@ PRESETS = {
                 "duplicates", 5_000_000, 15, 12, {AUTO: 3, CLUSTER: 3, UNMERGED: 3}, SIGNS, floors=1
             ),
         )
+    ),
+    "sums": Preset(
+        cases=(Case("sums", STANDARD_ROWS, 50, 15, {AUTO: 1, CLUSTER: 1}, EVENTS, ways=3),)
     ),
     "ensembles": Preset(
         cases=(

@@ -87,6 +87,9 @@ def case_parts(result: CaseResult) -> Iterator[str]:
     if result.floors:
         yield "Floors, and the parts of a fit in cluster mode:"
         yield timing_table(result.floors, SCAN)
+    if result.ways:
+        yield "Ways to grow, from packed rows on:"
+        yield timing_table(result.ways, next(iter(result.ways)))
 
 
 def fit_table(fits: Timings) -> str:

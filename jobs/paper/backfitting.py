@@ -103,12 +103,15 @@ def claims(results: pd.DataFrame) -> list[Claim]:
 
 def _picture(results: pd.DataFrame) -> Picture:
     figure, axes = panels(2, width=4.8, height=3.4, across=2)
-    for name, own in results.groupby("data", sort=False):
-        gained = own.assign(gain=own["refitted"] - own["score"])
-        line(axes[0], gained, "splits", "gain", str(name))
-        line(axes[1], own, "splits", "values", str(name))
+    shown = results.assign(gain=results["refitted"] - results["score"])
+    by_data = shown.groupby(["data", "splits"])[["gain", "values"]].mean().reset_index()
+    for axis, value in zip(axes, ("gain", "values")):
+        for k, (_, own) in enumerate(by_data.groupby("data")):
+            label = "each data set" if k == 0 else None
+            axis.plot(own["splits"], own[value], color="#bbbbbb", lw=0.9, label=label)
+        line(axis, by_data, "splits", value, "mean of data sets", color="#1b6ca8")
     axes[0].axhline(0, color="black", lw=0.8)
     axes[0].set(xlabel="splits", ylabel="gain in AUC or R2")
     axes[1].set(xlabel="splits", ylabel="change of values")
-    axes[1].legend(frameon=False, fontsize=6, ncols=2)
+    axes[1].legend(frameon=False, fontsize=8)
     return Picture("backfitting", "What fitting all values together changes", figure)

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from jobs.cdi import protocol, studies, tao
 from jobs.paper.cells import Cell, Record
-from jobs.paper.drawing import panels
+from jobs.paper.drawing import legend, panels
 from jobs.paper.sections import Claim, Grid, Picture, Section, spread
 
 REGISTRY = "registry"
@@ -65,12 +65,14 @@ def section(results: pd.DataFrame) -> Section:
     blocks: list[Any] = [_picture(results)]
     by = results.groupby(["study", "group"], sort=False)
     blocks += [_metrics(own, str(study), str(group)) for (study, group), own in by]
-    blocks += [_sizes(results), _coefficients(results)]
+    blocks.append(_sizes(results))
+    if "coefficients" in results:
+        blocks.append(_coefficients(results))
     return Section("Clinical decision instruments", text, blocks, claims(results, generated))
 
 
 def _metrics(own: pd.DataFrame, study: str, group: str) -> Grid:
-    who = "all patients" if group == "all" else f"patients {group}"
+    who = "all patients" if group == "all" else f"patients {group.replace('_', ' ')}"
     rows = [
         [
             str(model),
@@ -147,8 +149,9 @@ def _picture(results: pd.DataFrame) -> Picture:
             places = [100 * level + 0.12 * (k - 4) for level in protocol.LEVELS]
             style = "o-" if "FIGS" in str(model) else "s:"
             one.errorbar(places, by.mean(), by.sem().fillna(0), fmt=style, ms=3, label=model)
-        one.set(title=f"{study}, {group}", xlabel="sensitivity, at least (%)")
+        who = "all patients" if group == "all" else group.replace("_", " ")
+        one.set(title=f"{study}, {who}", xlabel="sensitivity, at least (%)")
         one.set_xticks([100 * level for level in protocol.LEVELS])
     axes[0].set_ylabel("specificity (%)")
-    axes[0].legend(frameon=False, fontsize=6, ncols=2)
+    legend(figure, axes)
     return Picture("cdi", "Specificity at high sensitivity, means with standard errors", figure)

@@ -17,7 +17,7 @@ import os
 import platform
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import distributions, version
 from importlib.util import find_spec
@@ -43,6 +43,7 @@ from jobs.paper import (
     sums,
 )
 from jobs.paper.cells import Cell, Record, Store
+from jobs.paper.clock import processor_seconds
 from jobs.paper.report import Report
 from jobs.paper.settings import FULL, QUICK, Preset
 
@@ -109,14 +110,17 @@ class Run:
         return failed
 
     def _measure(self, spark: SparkSession, cell: Cell) -> None:
-        started = time.perf_counter()
+        started = processor_seconds()
         records = PARTS[cell.part].measure(spark, dict(cell.settings), self.folder)
-        seconds = round(time.perf_counter() - started, 3)
-        self.store.keep(cell, records, {"seconds": seconds, "versions": versions()})
+        seconds = round(processor_seconds() - started, 2)
+        self.store.keep(cell, records, {"processor_seconds": seconds, "versions": versions()})
 
-    def results(self, part: str) -> tuple[pd.DataFrame, list[Record]]:
+    def results(
+        self, part: str, cells: Iterable[Cell] | None = None
+    ) -> tuple[pd.DataFrame, list[Record]]:
         """The records of the finished cells of a part, with their settings; and the cells."""
-        cells = PARTS[part].cells(self.preset[part], self.folder)
+        if cells is None:
+            cells = PARTS[part].cells(self.preset[part], self.folder)
         done = [kept for cell in cells if (kept := self.store.load(cell)) is not None]
         rows = [
             {k: v for k, v in kept["settings"].items() if not isinstance(v, list)} | record
@@ -135,8 +139,9 @@ class Run:
         for part in self.parts:
             results, done = self.results(part)
             total = sum(1 for _ in PARTS[part].cells(self.preset[part], self.folder))
-            minutes = sum(kept["seconds"] for kept in done) / 60
-            facts.append((part, f"{len(done)} of {total} cells, {minutes:.1f} minutes"))
+            minutes = sum(kept["processor_seconds"] for kept in done) / 60
+            told = f"{len(done)} of {total} cells, {minutes:.1f} minutes of one processor"
+            facts.append((part, told))
             used.update(json.dumps(kept["versions"]) for kept in done)
             if len(results):
                 sections[part] = PARTS[part].section(results)

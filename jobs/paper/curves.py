@@ -9,45 +9,46 @@ from typing import Any
 import pandas as pd
 from pyspark.sql import SparkSession
 
-from jobs.paper import estimators, tables
+from jobs.paper import estimators, paths, tables
 from jobs.paper.cells import Cell, Record
 from jobs.paper.drawing import legend, line, panels
 from jobs.paper.sections import Claim, Grid, Picture, Section, spread
 
-FIGS, IMODELS, CART, FOREST = "FIGS", "imodels FIGS", "CART", "Random forest"
-METHODS: dict[str, estimators.Fit] = {
-    FIGS: estimators.figs,
-    IMODELS: estimators.imodels_figs,
-    CART: estimators.cart,
-    "CART (absolute error)": estimators.cart_absolute,
-    "C4.5": estimators.c45,
-    "RuleFit": estimators.rulefit,
-    "Boosted stumps": estimators.boosted_stumps,
-    FOREST: estimators.random_forest,
+FIGS, CART, FOREST = "FIGS", "CART", "Random forest"
+IMODELS, IN_BINS = "imodels FIGS", "imodels FIGS, our bins"
+METHODS: dict[str, paths.Fit] = {
+    FIGS: paths.figs,
+    IMODELS: paths.imodels_figs,
+    IN_BINS: paths.imodels_in_bins,
+    CART: paths.cart,
+    "CART (absolute error)": paths.cart_absolute,
+    "C4.5": paths.c45,
+    "RuleFit": paths.rulefit,
+    "Boosted stumps": paths.boosted_stumps(0.1),
+    "Boosted stumps, rate 1": paths.boosted_stumps(1.0),
+    FOREST: paths.random_forest,
 }
 SHOWN = (5, 10, 15, 20)
+EQUAL = 1e-6  # of AUC or R2: the rounding of sums
 
 
 def cells(settings: dict[str, Any], folder: Path) -> Iterator[Cell]:
     for seed in range(settings["splits"]):
         for name in tables.names(folder, settings["tables"]):
             for method in METHODS:
-                sizes = settings["imodels_sizes" if method == IMODELS else "sizes"]
                 kept = {"data": name, "split": seed, "method": method, "rows": settings["rows"]}
-                yield Cell("curves", kept | {"sizes": list(sizes)}, repeat=seed)
+                kept["sizes"] = list(settings["c45_sizes" if method == "C4.5" else "sizes"])
+                yield Cell("curves", kept, repeat=seed)
 
 
 def measure(spark: SparkSession, settings: dict[str, Any], folder: Path) -> list[Record]:
     sample = tables.load(folder, settings["data"])
     train, test = tables.divided(sample, settings["split"], settings["rows"])
     fit = METHODS[settings["method"]]
+    common = {"binary": sample.binary, "binned": paths.binned(train)}
     return [
-        {
-            "splits": splits,
-            "score": estimators.score(test.outcome, scores, sample.binary),
-            "binary": sample.binary,
-        }
-        for splits, scores in fit(spark, train, test.features, settings["sizes"])
+        {"splits": k, "score": estimators.score(test.outcome, scores, sample.binary)} | common
+        for k, scores in fit(spark, train, test.features, settings["sizes"])
     ]
 
 
@@ -55,13 +56,16 @@ def section(results: pd.DataFrame) -> Section:
     rows = f"at most {results['rows'].iloc[0]:,} rows of each data set"
     text = (
         f"Each model is fitted on a random 80% of the rows ({rows}) and measured on the rest, by "
-        f"AUC or R2; {results['split'].nunique()} divisions, the same for all models. FIGS is one "
-        "fit with 30 splits, truncated to every size; imodels is fitted anew for each of its "
-        "sizes. Boosted stumps, CART and random forest are those of scikit-learn, C4.5 and RuleFit "
-        "those of imodels. A size of RuleFit is the number of conditions in its rules."
+        f"AUC or R2; {results['split'].nunique()} divisions, the same for all models. FIGS and "
+        "imodels' FIGS are one fit each, looked at after every split; AUC is that of the sum. CART "
+        "(grown best first), boosted stumps and random forest are those of scikit-learn, C4.5 and "
+        "RuleFit those of imodels. A size of RuleFit is the number of conditions in its rules; "
+        "C4.5 takes long, so that only few of its sizes are grown. Boosted stumps have a learning "
+        "rate of 0.1, scikit-learn's default, or of 1."
     )
     at = at_sizes(results)
     grids = [*(_grid(at, binary) for binary in (True, False)), _parity(results)]
+    grids.insert(2, _means(at))
     kept: list[Grid | Picture] = [_picture(results), *(grid for grid in grids if grid.rows)]
     return Section("Score against splits", text, kept, claims(results, at))
 
@@ -82,58 +86,88 @@ def _grid(at: pd.DataFrame, binary: bool) -> Grid:
     for name, data in own.groupby("data", sort=False):
         cells = [str(name)]
         for size in SHOWN:
-            rows = data[data["size"] == size].set_index("method")["score"]
-            cells.append(" / ".join(spread(rows[[method]]) for method in (FIGS, CART)))
+            rows = data[data["size"] == size]
+            pair = (rows.loc[rows["method"] == method, "score"] for method in (FIGS, CART))
+            cells.append(" / ".join(spread(scores) for scores in pair))
         lines.append(cells)
     kind = "AUC" if binary else "R2"
     return Grid(f"{kind}, FIGS / CART", ["data", *(f"{k} splits" for k in SHOWN)], lines)
 
 
-def gaps(results: pd.DataFrame) -> pd.DataFrame:
+def _means(at: pd.DataFrame) -> Grid:
+    """All methods: the mean over the data sets that each was measured on."""
+    by_data = at.groupby(["method", "size", "binary", "data"], sort=False)["score"].mean()
+    mean = by_data.groupby(["method", "binary", "size"]).agg(["mean", "count"])
+    lines = []
+    for method in METHODS:
+        for binary, kind in ((True, "AUC"), (False, "R2")):
+            if (method, binary) in mean.index:
+                own = mean.loc[(method, binary)]
+                cells = [f"{own.loc[k, 'mean']:.3f}" if k in own.index else "" for k in SHOWN]
+                lines.append([method, f"{kind}, {int(own['count'].max())} data sets", *cells])
+    columns = ["model", "score", *(f"{k} splits" for k in SHOWN)]
+    return Grid("Mean over data sets, of the largest model within each size", columns, lines)
+
+
+def gaps(results: pd.DataFrame, other: str = IMODELS) -> pd.DataFrame:
     """By data set and size: FIGS, imodels, their difference and the standard error of imodels."""
     ours, theirs = (
         results[results["method"] == m].groupby(["data", "splits"], sort=False)["score"]
-        for m in (FIGS, IMODELS)
+        for m in (FIGS, other)
     )
     table = pd.DataFrame(
         {"figs": ours.mean(), "imodels": theirs.mean(), "error": theirs.sem()}
     ).dropna()
     table["gap"] = table["figs"] - table["imodels"]
+    table["within"] = table["gap"].abs() <= table["error"].clip(lower=EQUAL)
     return table.reset_index()
 
 
 def _parity(results: pd.DataFrame) -> Grid:
-    table = gaps(results)
-    lines = [
-        [
-            str(name),
-            f"{(own['gap'].abs() <= own['error']).sum()} of {len(own)}",
-            f"{own['gap'].mean():+.4f}",
-            f"{own['gap'].abs().max():.4f}",
-            f"{own['error'].mean():.4f}",
-        ]
-        for name, own in table.groupby("data", sort=False)
-    ]
-    columns = ["data", "sizes within one s.e.", "mean gap", "largest gap", "mean s.e."]
+    same = dict(list(gaps(results, IN_BINS).groupby("data")))
+    binned = results.groupby("data")["binned"].max()
+    lines = []
+    for name, own in gaps(results).groupby("data", sort=False):
+        cells = [f"{own['within'].sum()} of {len(own)}", f"{own['gap'].mean():+.4f}",
+                 f"{own['gap'].abs().max():.4f}", f"{own['error'].mean():.4f}"]  # fmt: skip
+        if name in same:
+            gap = same[name]["gap"].abs()
+            cells += [f"{(gap < EQUAL).sum()} of {len(gap)}", f"{gap.max():.4f}"]
+        lines.append([str(name), str(binned[name]), *cells])
+    columns = ["data", "features in bins", "sizes within one s.e.", "mean gap", "largest gap",
+               "mean s.e.", "same bins: equal sizes", "same bins: largest gap"]  # fmt: skip
     return Grid("FIGS of figs_spark minus FIGS of imodels", columns, lines)
 
 
-def claims(results: pd.DataFrame, at: pd.DataFrame) -> list[Claim]:
-    made = []
+def _parity_claims(results: pd.DataFrame) -> Iterator[Claim]:
     table = gaps(results)
     if len(table):
-        within = int((table["gap"].abs() <= table["error"]).sum())
         worst = table.loc[(table["gap"].abs() / table["error"]).idxmax()]
-        made.append(
-            Claim(
-                "Ours: FIGS equals imodels 3 within one standard error, on each data set and size.",
-                f"{within} of {len(table)}; the widest gap is {worst['gap']:+.4f} with a standard "
-                f"error of {worst['error']:.4f} ({worst['data']}, {worst['splits']} splits)",
-                within == len(table),
-            )
+        exact = table["data"].map(results.groupby("data")["binned"].max()) == 0
+        yield Claim(
+            "Ours: FIGS equals imodels 3 within one standard error, on each data set and size.",
+            f"{table['within'].sum()} of {len(table)} sizes; {table.loc[exact, 'within'].sum()} of "
+            f"{exact.sum()} where no feature has more than {paths.MAX_BINS} values; the widest gap "
+            f"is {worst['gap']:+.4f} with a standard error of {worst['error']:.4f} "
+            f"({worst['data']}, {worst['splits']} splits)",
+            bool(table["within"].all()),
         )
+    same = gaps(results, IN_BINS)
+    if len(same):
+        yield Claim(
+            "Ours: given the same bins, FIGS equals imodels 3 within one standard error.",
+            f"{same['within'].sum()} of {len(same)} sizes, equal at "
+            f"{(same['gap'].abs() < EQUAL).sum()}; largest gap {same['gap'].abs().max():.4f}",
+            bool(same["within"].all()),
+        )
+
+
+def claims(results: pd.DataFrame, at: pd.DataFrame) -> list[Claim]:
+    made = list(_parity_claims(results))
     wide = at.pivot_table("score", ["data", "split", "size"], "method")
     by_data = wide.groupby(["data", "size"]).mean().reset_index()
+    if not {FIGS, CART} <= set(by_data):
+        return made
     small = by_data[by_data["size"].isin((5, 10, 15))]
     gain = (small[FIGS] - small[CART]).groupby(small["size"]).mean()
     shown = ", ".join(f"{value:+.3f} at {size}" for size, value in gain.items())
@@ -144,10 +178,10 @@ def claims(results: pd.DataFrame, at: pd.DataFrame) -> list[Claim]:
             bool((gain >= 0).all()),
         )
     )
-    return [*made, *(_against(by_data, method) for method in METHODS if method in _RIVALS)]
+    return [*made, *(_against(by_data, method) for method in _RIVALS)]
 
 
-_RIVALS = (CART, "CART (absolute error)", "C4.5", "RuleFit", "Boosted stumps")
+_RIVALS = [name for name in METHODS if name not in (FIGS, IMODELS, IN_BINS, FOREST)]
 
 
 def _against(by_data: pd.DataFrame, method: str) -> Claim:
@@ -172,7 +206,7 @@ def _picture(results: pd.DataFrame) -> Picture:
         data = results[results["data"] == name]
         for method in METHODS:
             own = data[data["method"] == method]
-            if own.empty:
+            if own.empty or method == IN_BINS:
                 continue
             if method == FOREST:
                 mean = own["score"].mean()
@@ -184,7 +218,8 @@ def _picture(results: pd.DataFrame) -> Picture:
         trees = data[data["method"].isin([FIGS, CART])]
         lowest = trees.groupby("splits")["score"].mean().min()
         one.set(title=name, xlabel="splits", ylabel=kind, xlim=(0, 31))
-        one.set_ylim(bottom=max(lowest - 0.05, one.get_ylim()[0]))
+        if len(trees):
+            one.set_ylim(bottom=max(lowest - 0.05, one.get_ylim()[0]))
     legend(figure, axes)
     return Picture("curves", "Score on held-out rows against the number of splits", figure)
 

@@ -74,6 +74,8 @@ def claims(independent: pd.DataFrame, most: pd.DataFrame) -> list[Claim]:
     for name in ADDITIVE:
         by = independent[independent["function"] == name].groupby("rows")[["pure", "pure_variance"]]
         mean = by.mean()
+        if len(mean) < 2:
+            continue
         first, last = mean.iloc[0], mean.iloc[-1]
         made.append(
             Claim(
@@ -85,6 +87,8 @@ def claims(independent: pd.DataFrame, most: pd.DataFrame) -> list[Claim]:
             )
         )
     by = most.groupby("correlation")["pure"].mean()
+    if len(by) < 2:
+        return made
     shown = ", ".join(f"{value:.0%} at {correlation:g}" for correlation, value in by.items())
     text = "Ours: correlation between blocks mixes them (the theorem needs independence)."
     made.append(Claim(text, f"pure trees: {shown}", bool(by.iloc[-1] < by.iloc[0])))

@@ -1,4 +1,4 @@
-"""Our estimators on rows in memory, and the baselines of scikit-learn, imodels, xgboost and pygam.
+"""Our estimators on rows in memory, and black boxes beside them: one prediction for each row.
 
 Baselines are imported when they are used: the `bench` extra brings them.
 """
@@ -6,21 +6,15 @@ Baselines are imported when they are used: the `bench` extra brings them.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from pyspark.sql import SparkSession
-from sklearn.ensemble import (
-    GradientBoostingClassifier,
-    GradientBoostingRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.metrics import r2_score, roc_auc_score
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from figs_spark import (
     BaggedFIGSClassifier,
@@ -30,8 +24,7 @@ from figs_spark import (
 )
 from jobs.paper.tables import Numbers, Sample
 
-Sized = Iterator[tuple[int, Numbers]]  # number of splits, and the scores of the rows to predict
-Fit = Callable[[SparkSession, Sample, Numbers, Sequence[int]], Sized]
+FIGS, BAGGED = "FIGS", "Bagging-FIGS"
 
 
 @contextmanager
@@ -45,12 +38,6 @@ def quiet() -> Iterator[None]:
 def score(outcome: Numbers, scores: Numbers, binary: bool) -> float:
     """AUC for two classes, else R2."""
     return float(roc_auc_score(outcome, scores) if binary else r2_score(outcome, scores))
-
-
-def scores_of(model: Any, values: Numbers, binary: bool) -> Numbers:
-    """Raw scores for two classes, else predictions, of one of our models."""
-    raw = model.predictProbability(values) if binary else model.predict(values)
-    return np.asarray(raw, float).reshape(len(values), -1)[:, -1]
 
 
 def frame_of(spark: SparkSession, sample: Sample) -> tuple[Any, list[str]]:
@@ -79,85 +66,23 @@ def predicted(model: Any, values: Numbers, binary: bool) -> Numbers:
     return np.asarray(scores, float)
 
 
-# Score by number of splits
+def predictions(
+    spark: SparkSession, method: str, train: Sample, values: Numbers, **params: Any
+) -> Numbers:
+    """What a method, fitted with these params, says of the rows; for two classes a score.
 
-
-def figs(spark: SparkSession, train: Sample, values: Numbers, sizes: Sequence[int]) -> Sized:
-    model = grow(spark, train, maxSplits=max(sizes))
-    for size in sizes:
-        yield size, scores_of(model.truncate(size), values, train.binary)
-
-
-def imodels_figs(_: SparkSession, train: Sample, values: Numbers, sizes: Sequence[int]) -> Sized:
-    import imodels
-
-    kind = imodels.FIGSClassifier if train.binary else imodels.FIGSRegressor
-    for size in sizes:
-        model = kind(max_rules=size).fit(train.features, train.outcome)
-        yield size, predicted(model, values, train.binary)
-
-
-def cart(_: SparkSession, train: Sample, values: Numbers, sizes: Sequence[int]) -> Sized:
-    yield from _trees(train, values, sizes)
-
-
-def cart_absolute(_: SparkSession, train: Sample, values: Numbers, sizes: Sequence[int]) -> Sized:
-    if not train.binary:
-        yield from _trees(train, values, sizes, criterion="absolute_error")
-
-
-def _trees(train: Sample, values: Numbers, sizes: Sequence[int], **params: Any) -> Sized:
-    kind = DecisionTreeClassifier if train.binary else DecisionTreeRegressor
-    for size in sizes:
-        model = kind(max_leaf_nodes=size + 1, random_state=0, **params)
-        yield size, predicted(model.fit(train.features, train.outcome), values, train.binary)
-
-
-def c45(_: SparkSession, train: Sample, values: Numbers, sizes: Sequence[int]) -> Sized:
-    """imodels' C4.5 takes long, so few sizes are grown; a size is that of the tree as grown."""
-    import imodels
-
-    if not train.binary:
-        return
-    with quiet():
-        for limit in (size for size in (3, 8) if size <= max(sizes)):
-            model = imodels.C45TreeClassifier(max_rules=limit).fit(train.features, train.outcome)
-            yield int(model.complexity_), predicted(model, values, True)
-
-
-def boosted_stumps(_: SparkSession, train: Sample, values: Numbers, sizes: Sequence[int]) -> Sized:
-    kind = GradientBoostingClassifier if train.binary else GradientBoostingRegressor
-    model = kind(max_depth=1, n_estimators=max(sizes), random_state=0)
-    model.fit(train.features, train.outcome)
-    stages = model.staged_predict_proba if train.binary else model.staged_predict
-    for size, scores in enumerate(stages(values), start=1):
-        if size in sizes:
-            yield size, scores[:, 1] if train.binary else scores
-
-
-def rulefit(_: SparkSession, train: Sample, values: Numbers, sizes: Sequence[int]) -> Sized:
-    """With the settings of the published experiment; a size is the number of conditions."""
-    import imodels
-
-    kind = imodels.RuleFitClassifier if train.binary else imodels.RuleFitRegressor
-    alpha = 1 if train.binary else 0.15
-    for trees in range(1, 11):
-        model = kind(
-            n_estimators=trees, max_rules=None, include_linear=False, alpha=alpha, random_state=0
-        )
-        with quiet():
-            model.fit(train.features, train.outcome)
-        size = int(model.complexity_)
-        if 0 < size <= max(sizes):
-            yield size, predicted(model, values, train.binary)
-
-
-def random_forest(_: SparkSession, train: Sample, values: Numbers, __: Sequence[int]) -> Sized:
-    """Of any size: it is reported as 0 splits."""
-    yield 0, forest(train, values)
-
-
-# One score
+    What follows a comma in its name tells apart the same method with other params. The score of a
+    FIGS is its sum: among risks, all sums of 0 and below are the same.
+    """
+    method = method.split(",")[0]
+    if method == FIGS:
+        sums: Numbers = grow(spark, train, **params).treeSum.predict(values)
+        return sums[:, -1]
+    if method == BAGGED:
+        model = bag(spark, train, seed=0, **params)
+        risk_or_number = model.predictProbability(values) if train.binary else model.predict(values)
+        return np.asarray(risk_or_number, float).reshape(len(values), -1)[:, -1]
+    return BLACK_BOXES[method](train, values, **params)
 
 
 def forest(train: Sample, values: Numbers) -> Numbers:
@@ -186,3 +111,10 @@ def gam(train: Sample, values: Numbers, splines: int = 20) -> Numbers:
         model.fit(train.features, train.outcome)
         scores = model.predict_proba(values) if train.binary else model.predict(values)
     return np.asarray(scores, float)
+
+
+BLACK_BOXES: dict[str, Callable[..., Numbers]] = {
+    "Random forest": forest,
+    "XGBoost": xgboost,
+    "GAM": gam,
+}

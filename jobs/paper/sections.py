@@ -70,3 +70,13 @@ def pivoted(
         cells = [spread(own.loc[own[columns] == column, value], digits) for column in across]
         lines.append([str(name), *cells])
     return [rows, *map(str, across)], lines
+
+
+def how_set(results: pd.DataFrame) -> Grid:
+    """The params of each method, in its own words; nothing where they are its defaults."""
+    first = results.drop_duplicates("method")
+    rows = [
+        [method, ", ".join(f"`{name}={value}`" for name, value in params.items()) or "defaults"]
+        for method, params in zip(first["method"], first["params"])
+    ]
+    return Grid("How models are set", ["model", "params"], rows)

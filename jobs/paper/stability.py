@@ -80,6 +80,8 @@ def section(results: pd.DataFrame) -> Section:
 
 def claims(results: pd.DataFrame) -> list[Claim]:
     mean = results.pivot_table("jaccard", ["data", "swapped"], "method").reset_index()
+    if not set(METHODS) <= set(mean):
+        return []
     by_rate = mean.groupby("swapped")[["FIGS", "CART"]].mean()
     shown = ", ".join(f"{rate:.1%}: {row['FIGS']:.2f} / {row['CART']:.2f}"
                       for rate, row in by_rate.iterrows())  # fmt: skip

@@ -21,7 +21,7 @@ from figs_spark.treesum.times import to_number
 from tests.browser.forms import FILL, entries, patients
 from tests.support.fitted import NAMES, fitted
 from tests.support.hostile import HOSTILE
-from tests.support.instruments import instrument, log_odds, random_instrument
+from tests.support.instruments import instrument, logarithms, random_instrument
 from tests.support.pictured import CARE, full, trauma
 from tests.support.treesums import random_tree_sum
 
@@ -60,7 +60,8 @@ MODELS = {
     "figs, two classes": lambda: random_instrument(Random(1), 16, "sum", 2),
     "figs, a number": lambda: random_instrument(Random(2), 16, "sum", 0),
     "figs, three classes": lambda: random_instrument(Random(3), 16, "sum", 3),
-    "log odds": lambda: instrument(log_odds(random_tree_sum(Random(9), 12)), classes=2),
+    "log odds": lambda: instrument(logarithms(random_tree_sum(Random(9), 12)), classes=2),
+    "log weights": lambda: instrument(logarithms(random_tree_sum(Random(9), 9, 3)), classes=3),
     "bagged": lambda: random_instrument(Random(4), 12, "mean", 2),
     "g-figs": lambda: random_instrument(Random(5), 16, "groups", 2),
     "g-figs, three classes": lambda: random_instrument(Random(6), 16, "groups", 3),

@@ -14,7 +14,7 @@ from figs_spark.exports.proof import BASIC, compare
 from figs_spark.exports.sql import Sheet, output_texts
 from figs_spark.exports.vectors import Vectors
 from figs_spark.treesum import Feature
-from figs_spark.treesum.nodes import LOGIT
+from figs_spark.treesum.nodes import IDENTITY
 from tests.support.instruments import GROUPS, PLAIN_NAMES, random_instrument, without
 from tests.support.treesums import random_rows, random_tree_sum
 
@@ -125,7 +125,7 @@ def agree(model: Instrument, vectors: Vectors, rows: Rows, exact: bool = True) -
             expected = [*result.score, *result.probability]
             if result.prediction is not None:
                 expected.append(result.prediction)
-            if model.outcome.link == LOGIT:  # exp() has other last bits elsewhere
-                exact_values = 0 if model.kind == "mean" else 1
+            if model.outcome.link != IDENTITY:  # exp() has other last bits elsewhere
+                exact_values = 0 if model.kind == "mean" else model.outputs
                 values, expected = values[:exact_values], expected[:exact_values]
             assert values == expected

@@ -44,7 +44,7 @@ def saved(output: Path) -> dict[str, Any]:
 
 def timings(saved: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for case in saved["cases"]:
-        for part in ("fits", "scoring", "floors"):
+        for part in ("fits", "scoring", "floors", "ways"):
             yield from case[part].values()
     for curve in saved["growth"]:
         yield from curve["timings"]

@@ -18,6 +18,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import figs_spark
+from figs_spark.stages.base.persistence import stage_from
 from tests.support.models_0_1_0 import (
     ESTIMATORS,
     RECORDED,
@@ -116,6 +117,24 @@ def test_a_saved_model_is_loaded(
     assert params == recorded["params"]
     assert_recorded(loaded, recorded, 0.0)
     assert_same(recorded["predictions"], predictions(loaded, rows), tolerance if logistic else 0.0)
+
+
+@pytest.mark.parametrize("name", ["bagged_classes", "bagged_regression"], indirect=True)
+def test_a_saved_estimator_fits_as_0_1_0_did(
+    name: str, rows: DataFrame, recorded: dict[str, Any], tolerance: float
+) -> None:
+    """The metadata of an estimator and of its model differ in the class alone."""
+    (file,) = (SAVED / name / "metadata").glob("part-*")
+    metadata = json.loads(file.read_text(encoding="utf-8"))
+    estimator = type(ESTIMATORS[name])
+    metadata["class"] = f"figs_spark.{estimator.__name__}"
+    loaded = stage_from(metadata, estimator, "here").setOobScore(True)
+    assert loaded.getMaxSplits() == 6
+    assert loaded.clear(loaded.maxSplits) is None
+    assert (loaded.getMaxSplits(), loaded.getRegParam()) == (10, 0.0)
+    fitted = loaded.setMaxSplits(6).fit(rows)
+    contents = with_listed_categories(recorded["contents"])
+    assert_recorded(fitted, {**recorded, "contents": contents}, tolerance)
 
 
 def test_one_model_of_each_class_was_saved() -> None:

@@ -71,6 +71,8 @@ def test_better_sums(open_page: Open) -> None:
     assert model.link == "logit"
     assert "log odds" in page.printed
     assert page.run('setLoss("logistic")')["grown"].link == "logit"
+    assert page.run("as coma")["graded"].link == "softmax"
+    assert "the log weight of each class of coma" in page.printed
     page.run("setParams(")
     assert "vomiting_count" in page.printed
     names = page.run("setClassWeight")

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 import figs_spark
-from tests.support.instruments import log_odds
+from tests.support.instruments import logarithms
 from tests.support.treesums import FEATURES, random_tree_sum
 
 NAMES = [feature.name for feature in FEATURES]
@@ -17,10 +17,10 @@ OUTCOMES = {0: "Regression", 2: "Classification", 3: "Classification"}  # by num
 
 
 def fitted(kind: str, classes: int, seed: int = 0, logit: bool = False, **params: Any) -> Any:
-    """A model with random trees; its leaves are around 0.4, or log odds."""
+    """A model with random trees; its leaves are around 0.4, or logarithms."""
     random = Random(seed)
     sums = [random_tree_sum(random, 8, classes if classes > 2 else 1) for _ in range(2)]
-    sums = [log_odds(one) for one in sums] if logit else sums
+    sums = [logarithms(one) for one in sums] if logit else sums
     cls = getattr(figs_spark, f"{kind}{OUTCOMES[classes]}Model")
     model = cls(featuresCols=NAMES, labelCol="y", **params)
     model._classes = classes

@@ -12,7 +12,7 @@ from figs_spark.exports.sql import Sheet, output_texts
 from figs_spark.exports.statements import expression
 from figs_spark.exports.vectors import Vectors
 from figs_spark.treesum import Feature, Node, Split, TreeSum
-from figs_spark.treesum.nodes import LOGIT
+from figs_spark.treesum.nodes import LOGIT, SOFTMAX
 from figs_spark.treesum.prediction import Outcome
 from tests.support.treesums import random_rows, random_tree_sum
 
@@ -62,8 +62,8 @@ def random_instrument(
     outputs = classes if classes > 2 else 1
     count = 1 if kind == "sum" else 3
     sums = [random_tree_sum(random, random.randrange(splits + 1), outputs) for _ in range(count)]
-    if classes == 2 and random.random() < 0.4:
-        sums = [log_odds(one) for one in sums]
+    if classes and random.random() < 0.4:
+        sums = [logarithms(one) for one in sums]
     fields: dict[str, Any] = {}
     if classes and random.random() < 0.3:
         fields["thresholds"] = tuple(random.choice([0.1, 0.5, 0.9]) for _ in range(classes))
@@ -74,8 +74,8 @@ def random_instrument(
     )
 
 
-def log_odds(one: TreeSum) -> TreeSum:
-    """The sum with values that are log odds."""
+def logarithms(one: TreeSum) -> TreeSum:
+    """The sum with values that are log odds or, of several outputs, log weights."""
 
     def node(tree: Node) -> Node:
         tree = replace(tree, value=tuple(max(-4.0, min(4.0, 3 * v)) for v in tree.value))
@@ -83,7 +83,9 @@ def log_odds(one: TreeSum) -> TreeSum:
             return tree
         return replace(tree, left=node(branches[1]), right=node(branches[2]))
 
-    return replace(one, trees=tuple(map(node, one.trees)), constant=(-1.5,), link=LOGIT)
+    link = LOGIT if one.outputs == 1 else SOFTMAX
+    constant = tuple(c - 1.5 for c in range(one.outputs))
+    return replace(one, trees=tuple(map(node, one.trees)), constant=constant, link=link)
 
 
 def without(one: TreeSum, nul: str = "bell", **names: str) -> TreeSum:

@@ -116,6 +116,27 @@ def logistic_fit(psi: Floats, y: Floats, w: Floats, penalties: Floats) -> Floats
     return minimize(deviance, start, jac=True, method="L-BFGS-B", options=options).x
 
 
+def softmax_fit(psi: Floats, y: Floats, w: Floats, penalties: Floats) -> Floats:
+    """The same for several classes, y one-hot: 2 sum w (log sum exp(f) - y f)."""
+    from scipy.optimize import minimize
+    from scipy.special import logsumexp, softmax
+
+    Z, classes = np.column_stack([np.ones(len(psi)), psi]), y.shape[1]
+    penalties = np.append(0.0, penalties)[:, None]
+
+    def deviance(flat: Floats) -> tuple[float, Floats]:
+        b = flat.reshape(-1, classes)
+        f = Z @ b
+        loss = 2 * w @ (logsumexp(f, axis=1) - (y * f).sum(axis=1)) + (penalties * b**2).sum()
+        slope = 2 * (Z.T @ (w[:, None] * (softmax(f, axis=1) - y)) + penalties * b)
+        return float(loss), slope.ravel()
+
+    start = np.zeros(Z.shape[1] * classes)
+    options = {"gtol": 1e-12, "ftol": 0.0, "maxiter": 5000, "maxfun": 50000}
+    best = minimize(deviance, start, jac=True, method="L-BFGS-B", options=options)
+    return best.x.reshape(-1, classes)
+
+
 def psi_columns(model: Any, X: Floats) -> Floats:
     """What a coefficient of 1 of each split adds to each row, from the nodes of a model."""
     columns = np.zeros((len(X), len(model.splits)))
@@ -291,19 +312,24 @@ def logistic_figs(
     max_depth: int | None = None,
     min_rows: int = 1,
 ) -> list[tuple[int, int, float, bool, float]]:
-    """Growing by the logistic loss: tree, feature, threshold, side of missing values, gain."""
+    """Growing by the logistic loss: tree, feature, threshold, side of missing values, gain.
+
+    y is 0 or 1, or of several classes one-hot."""
     w = np.ones(len(X)) if w is None else np.asarray(w, float)
-    X, y, w = X[w > 0], np.asarray(y, float)[w > 0], w[w > 0]
+    y = np.asarray(y, float).reshape(len(X), -1)
+    X, y, w = X[w > 0], y[w > 0], w[w > 0]
     mean = np.clip(w @ y / w.sum(), 0.5 / (w.sum() + 1), 1 - 0.5 / (w.sum() + 1))
-    f = np.full(len(y), np.log(mean / (1 - mean)))
-    tie, scale = 1e-9 * w.sum() * mean * (1 - mean), ridge * mean * (1 - mean)
+    if len(mean) > 1:
+        mean = mean / mean.sum()
+    odds = np.log(mean / (1 - mean)) if len(mean) == 1 else np.log(mean)
+    f, variance = np.tile(odds, (len(y), 1)), mean @ (1 - mean)
+    tie, scale = 1e-9 * w.sum() * variance, ridge * variance
     tie = max(tie, 1e-18 * w.sum())
     leaves: list[Leaf] = []
     steps: list[tuple[int, int, float, bool, float]] = []
     while len(steps) < max_splits:
-        p = 1 / (1 + np.exp(-f))
-        flat = np.abs(f) < 1e-3
-        g, h = w * (y - p), w * np.where(flat, 0.25 - f**2 / 48, (p - 0.5) / np.where(flat, 1, f))
+        p, h = logistic(f)
+        g, h = w[:, None] * (y - p), w * h
         made = g, h
 
         def gain_of(leaf: Leaf, left: Floats, right: Floats, made: Any = made) -> float:
@@ -311,7 +337,7 @@ def logistic_figs(
             curvature = made[1] @ column**2
             if curvature < 1e-3 * w[leaf.rows].sum():
                 return -np.inf
-            return (made[0] @ column) ** 2 / (curvature + scale * own)
+            return ((column @ made[0]) ** 2).sum() / (curvature + scale * own)
 
         choice = choose(X, w, leaves, tie, gain_of, max_trees, max_depth, min_rows)
         if choice is None:
@@ -319,7 +345,18 @@ def logistic_figs(
         (tree, rows, _, depth), (gain, j, threshold, missing, sides) = choice
         leaves = [leaf for leaf in leaves if leaf.rows is not rows]
         for own in sides:
-            f[own] += g[own].sum() / h[own].sum()
+            f[own] += g[own].sum(axis=0) / h[own].sum()
             leaves.append(Leaf(tree, own, 0.0, depth + 1))
         steps.append((tree, j, threshold, missing, gain))
     return steps
+
+
+def logistic(f: Floats) -> tuple[Floats, Floats]:
+    """The probabilities of scores (rows, outputs), and of each row a curvature that bounds the
+    loss: by Jaakkola and Jordan for log odds, by Boehning for several classes."""
+    if f.shape[1] > 1:
+        power = np.exp(f - f.max(axis=1, keepdims=True))
+        return power / power.sum(axis=1, keepdims=True), np.full(len(f), 0.5)
+    p, flat = 1 / (1 + np.exp(-f)), np.abs(f) < 1e-3
+    h = np.where(flat, 0.25 - f**2 / 48, (p - 0.5) / np.where(flat, 1, f))
+    return p, h[:, 0]

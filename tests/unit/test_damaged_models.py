@@ -36,7 +36,7 @@ from figs_spark.treesum import TreeSum
 from figs_spark.treesum.adjustments import as_path
 from figs_spark.treesum.serialization import from_json, to_dict, to_json
 from figs_spark.treesum.strict_json import parse
-from tests.support.instruments import log_odds, score_sql
+from tests.support.instruments import logarithms, score_sql
 from tests.support.mutations import mutated
 from tests.support.treesums import FEATURES, random_rows, random_tree_sum
 
@@ -129,9 +129,10 @@ def documents() -> list[Document]:
         found.append(Document(to_json(model), lambda t: from_json(t, SOURCE), True))
         first = json.dumps(head | to_dict(model))
         found.append(Document(first, lambda t: from_json(t, SOURCE), False))
-    fitted = log_odds(random_tree_sum(random, 6))  # values fitted together, and a remark
-    fitted = replace(fitted.with_path(as_path(fitted)), remarks=("fitted",))
-    found.append(Document(to_json(fitted), lambda t: from_json(t, SOURCE), True))
+    for outputs in (1, 3):  # values fitted together, and a remark
+        fitted = logarithms(random_tree_sum(random, 6, outputs))
+        fitted = replace(fitted.with_path(as_path(fitted)), remarks=("fitted",))
+        found.append(Document(to_json(fitted), lambda t: from_json(t, SOURCE), True))
     for kind in ("FIGS", "BaggedFIGS", "GFIGS"):
         for classes in (0, 2, 3):
             made = stage(kind, classes, random)

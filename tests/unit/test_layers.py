@@ -95,6 +95,7 @@ WITHOUT_SPARK = [
     "engine/constraints",
     "engine/joint_candidates",
     "engine/joint_growth",
+    "engine/logistic_fit",
     "engine/logistic_growth",
     "engine/growing_trees",
     "engine/out_of_bag",
@@ -105,7 +106,10 @@ WITHOUT_SPARK = [
     "engine/replay",
     "engine/splits",
     "engine/weights",
-    *(f"engine/kernels/{name}" for name in ("__init__", "accumulate", "encode", "jit")),
+    *(
+        f"engine/kernels/{name}"
+        for name in ("__init__", "accumulate", "encode", "gradients", "jit")
+    ),
     *(f"engine/kernels/{name}" for name in ("joint_split", "records", "score", "split")),
 ]
 

@@ -10,8 +10,21 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from jobs.paper import command, curves, functions, rates, simulations, tables
+from figs_spark.engine.bins import bin_feature
+from figs_spark.treesum import Feature
+from jobs.paper import (
+    command,
+    curves,
+    estimators,
+    functions,
+    paths,
+    rates,
+    simulations,
+    tables,
+    ways,
+)
 from jobs.paper.cells import Cell, Store
+from jobs.paper.clock import processor_seconds
 from jobs.paper.report import Report
 from jobs.paper.sections import Claim, Grid, Picture, Section, pivoted
 
@@ -74,7 +87,7 @@ def scores(method: str, values: dict[int, list[float]]) -> pd.DataFrame:
         for size, found in values.items()
         for k, value in enumerate(found)
     ]
-    return pd.DataFrame(rows).assign(binary=True, rows=100)
+    return pd.DataFrame(rows).assign(binary=True, binned=0, rows=100)
 
 
 def test_figs_is_compared_with_imodels_at_each_size() -> None:
@@ -88,11 +101,64 @@ def test_figs_is_compared_with_imodels_at_each_size() -> None:
         assert table["error"].tolist() == pytest.approx([0.1, 0.0])
         parity, cart, *_ = curves.claims(results, curves.at_sizes(results))
         assert parity.holds is holds
+        assert parity.measured.startswith(f"{1 + holds} of 2 sizes; {1 + holds} of 2 where no")
         assert cart.holds is True
+        in_bins = ours.assign(method=curves.IN_BINS, score=ours["score"] + 1e-9)
+        _, same, *_ = curves.claims(pd.concat([results, in_bins]), curves.at_sizes(results))
+        assert same.holds is True
+        assert same.measured.startswith("3 of 3 sizes, equal at 3")
     grid = curves.section(results).blocks[1]
     assert grid.rows == [
         ["heart", *["0.750 ± 0.100 / 0.550 ± 0.050"], *["0.750 ± 0.000 / 0.500 ± 0.000"] * 3]
     ]
+
+
+@pytest.mark.parametrize("binary", [True, False])
+def test_one_fit_of_imodels_gives_every_size(binary: bool) -> None:
+    imodels = pytest.importorskip("imodels")
+    random = np.random.default_rng(5)
+    values = random.random((150, 3))
+    outcome = values[:, 0] + values[:, 1] * values[:, 2] + random.normal(0, 0.2, 150)
+    train = tables.Sample(values[:100], (outcome > 0.9).astype(float) if binary else outcome)
+    train = tables.Sample(train.features, train.outcome[:100])
+    found = dict(paths.imodels_figs(None, train, values[100:], [1, 4, 9]))
+    assert list(found) == [1, 4, 9]
+    kind = imodels.FIGSClassifier if binary else imodels.FIGSRegressor
+    for size, sums in found.items():
+        model = kind(max_rules=size).fit(train.features, train.outcome)
+        refitted = estimators.predicted(model, values[100:], binary)
+        if binary:  # a softmax of the sums of both classes, which are 1 - s and s
+            refitted = (1 + np.log(refitted / (1 - refitted))) / 2
+        assert sums == pytest.approx(refitted, abs=1e-9)
+
+
+def test_features_with_more_values_than_bins_are_counted_and_binned() -> None:
+    pytest.importorskip("imodels")
+    random = np.random.default_rng(6)
+    values = np.column_stack([random.random(400), random.integers(0, 9, 400)])
+    train = tables.Sample(values, values[:, 0] + 0.1 * random.normal(size=400))
+    assert paths.binned(train) == 1
+    assert paths.binned(train.at(np.arange(200))) == 0
+    ((_, sums),) = paths.imodels_in_bins(None, train, values, [1])
+    low = sums == sums.min()
+    below, above = values[low, 0].max(), values[~low, 0].min()
+    edges = bin_feature(values[:, 0], Feature("x"), paths.MAX_BINS).edges
+    assert below < above
+    assert ((below <= edges) & (edges < above)).any()
+
+
+def test_rows_are_ranked_by_sums_and_risks_judged_as_risks() -> None:
+    outcome = np.array([0.0, 0.0, 1.0, 1.0])
+    sums = np.array([-0.4, -0.1, 0.0, 1.3])
+    _, area, loss, spared = ways.measured(outcome, sums, np.clip(sums, 0, 1), True)
+    assert (area, spared) == (1.0, 1.0)  # among risks, three rows are the same
+    assert loss == pytest.approx(-(3 * np.log(0.999) + np.log(0.001)) / 4)
+
+
+def test_processor_time_goes_on_only_if_something_runs() -> None:
+    started = processor_seconds()
+    sum(k * k for k in range(3_000_000))
+    assert processor_seconds() - started >= 0.05
 
 
 def test_a_size_takes_the_largest_model_within_it() -> None:
@@ -101,10 +167,11 @@ def test_a_size_takes_the_largest_model_within_it() -> None:
 
 
 def test_a_run_of_one_function_is_drawn_and_claims_nothing(tmp_path: Path) -> None:
-    own = {"most_splits": 4, "members": 2, "member_splits": 3, "bins": 8, "splines": 4}
+    own = {"params": {"maxSplits": 4, "maxBins": 8}}
     rows = [{"function": "D", "rows": 100, "repeat": 0, "method": "FIGS", "error": 0.1} | own]
     section = simulations.section(pd.DataFrame(rows))
     assert section.claims == []
+    assert section.blocks[-1].rows == [["FIGS", "`maxSplits=4`, `maxBins=8`"]]
     Report({"simulations": section}, []).write(tmp_path)
     assert (tmp_path / "figures/simulations.png").stat().st_size > 5_000
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from figs_spark.engine import cells as cells_module
 from figs_spark.engine.cells import CellWork, all_cells
 from figs_spark.engine.grower import Growth
-from figs_spark.engine.refitting import LEAST_RIDGE, Basis, Refit, fit_path, newton
+from figs_spark.engine.logistic_fit import likeliest
+from figs_spark.engine.refitting import LEAST_RIDGE, Basis, Refit, fit_path
 from figs_spark.engine.replay import Replay, held_out_losses
 from figs_spark.engine.training import refit
 from figs_spark.treesum import TreeSum
@@ -181,13 +182,21 @@ def test_newton_ends_where_no_direction_leads_down(seed: int, ridge: float) -> N
     random = np.random.default_rng(seed)
     columns = np.column_stack([np.ones(30), random.choice([-3.0, 0.0, 0.2], (30, 4))])
     weight = random.choice([0.1, 1.0, 40.0], 30)
-    events = weight * random.random(30).round()
     penalties = np.append(0.0, np.full(4, ridge + 0.01))
-    if not 0 < events.sum() < weight.sum():
-        return
-    b = newton(columns, weight, events, penalties, np.zeros(5))
-    p = 1 / (1 + np.exp(-columns @ b))
-    gradient = columns.T @ (events - weight * p) - penalties * b
+    events = weight[:, None] * random.random((30, 1)).round()
+    if 0 < events.sum() < weight.sum():
+        b = likeliest(columns, weight, events, penalties, np.zeros((5, 1)))
+        p = 1 / (1 + np.exp(-columns @ b))
+        gradient = columns.T @ (events - weight[:, None] * p) - penalties[:, None] * b
+        assert np.abs(gradient).max() < 1e-4 * weight.sum()
+    classes = weight[:, None] * np.eye(4)[random.choice(4, 30, p=[0.1, 0.2, 0.3, 0.4])]
+    b = likeliest(columns, weight, classes, penalties, np.zeros((5, 4)))
+    seen = classes.sum(axis=0) > 0
+    np.testing.assert_allclose(b.sum(axis=1), 0, atol=1e-9)
+    np.testing.assert_array_equal(b[:, ~seen], 0)
+    power = np.exp(columns @ b[:, seen])
+    rest = classes[:, seen] - weight[:, None] * power / power.sum(axis=1, keepdims=True)
+    gradient = columns.T @ rest - penalties[:, None] * b[:, seen]
     assert np.abs(gradient).max() < 1e-4 * weight.sum()
 
 

@@ -15,8 +15,12 @@ from __future__ import annotations
 import numpy as np
 
 from figs_spark.engine.kernels import jit
+from figs_spark.engine.kernels.gradients import gradients, probabilities
 
 CHUNK = 2048
+FEATURES = (
+    256  # whose part of a histogram takes its rows before that of the next ones: it stays near
+)
 JOINT_STEPS = 8  # down a tree that all rows of a chunk take together, those that arrived included
 
 
@@ -42,7 +46,7 @@ def accumulate(packed, trees, slots, layout, sums):
             if k != grown:
                 _walk(codes, rows, taken, trees, k, leaves[k])
         if layout.curved:
-            _gradients(packed, rows, taken, leaves, trees, layout.start, shares, sums.squares)
+            gradients(packed, rows, taken, leaves, trees, layout.start, shares, sums.squares)
         else:
             _residuals(packed, rows, taken, leaves, trees, shares, sums.squares)
         if slots.root >= 0:
@@ -116,23 +120,6 @@ def _residuals(packed, rows, taken, leaves, trees, shares, squares):
 
 
 @jit.compiled
-def _gradients(packed, rows, taken, leaves, trees, start, shares, squares):
-    """Of each row w * (y - p), and w times a curvature that bounds the logistic loss from above."""
-    target, weight, value, total = packed.target, packed.weight, trees.value, len(trees.roots)
-    for m in range(taken):
-        i = rows[m]
-        f = start
-        for k in range(total):
-            f += value[leaves[k, m], 0]
-        p = 1.0 / (1.0 + np.exp(-f))
-        r = target[i, 0] - p
-        squares[0] += weight[i] * r * r
-        shares[m, 0] = weight[i] * r
-        bound = 0.25 - f * f / 48.0 if abs(f) < 1e-3 else (p - 0.5) / f
-        shares[m, 1] = weight[i] * bound
-
-
-@jit.compiled
 def _sort(leaves, taken, counts, order, seen, ends):
     """Rows in the order of their leaves; returns the number of leaves. `counts` stays zero."""
     distinct = 0
@@ -160,6 +147,16 @@ def _sort(leaves, taken, counts, order, seen, ends):
 @jit.compiled
 def _add_full(packed, rows, order, shares, layout, full, slot):
     """Rows into one histogram: w * r, w and, if they are counted, the number of rows."""
+    for start in range(0, packed.bins.shape[1], FEATURES):
+        stop = min(start + FEATURES, packed.bins.shape[1])
+        _add_features(
+            packed, rows, order, shares, layout, full, slot, np.uint64(start), np.uint64(stop)
+        )
+
+
+@jit.compiled
+def _add_features(packed, rows, order, shares, layout, full, slot, start, stop):
+    """The same for the features from start to stop."""
     bins, weight, count = packed.bins, packed.weight, packed.times
     offsets, counted, outputs = layout.offsets, layout.counted, shares.shape[1]
     for m in order:
@@ -168,18 +165,27 @@ def _add_full(packed, rows, order, shares, layout, full, slot):
         if outputs == 1:
             g = shares[m, 0]
             if counted:
-                for j in range(bins.shape[1]):
+                for j in range(start, stop):
                     b = offsets[j] + bins[i, j]
                     full[slot, b, 0] += g
                     full[slot, b, 1] += w
                     full[slot, b, 2] += count[i]
             else:
-                for j in range(bins.shape[1]):
+                for j in range(start, stop):
                     b = offsets[j] + bins[i, j]
                     full[slot, b, 0] += g
                     full[slot, b, 1] += w
-        else:
+        elif outputs == 2:  # a gradient and a curvature
+            g, h = shares[m, 0], shares[m, 1]
             for j in range(bins.shape[1]):
+                b = offsets[j] + bins[i, j]
+                full[slot, b, 0] += g
+                full[slot, b, 1] += h
+                full[slot, b, 2] += w
+                if counted:
+                    full[slot, b, 3] += count[i]
+        else:
+            for j in range(start, stop):
                 b = offsets[j] + bins[i, j]
                 for c in range(outputs):
                     full[slot, b, c] += shares[m, c]
@@ -193,12 +199,14 @@ def _add_overlap(packed, rows, order, child_of, layout, overlap, slot, others):
     """Rows into the histogram of weights that their leaf shares with the child they are in."""
     child, leaves = child_of
     bins, weight, offsets = packed.bins, packed.weight, layout.offsets
-    for m in order:
-        i = np.uint64(rows[m])
-        into = np.uint64(slot + child[leaves[m]] * others)
-        w = weight[i]
-        for j in range(bins.shape[1]):
-            overlap[into, offsets[j] + bins[i, j]] += w
+    for start in range(0, bins.shape[1], FEATURES):
+        first, stop = np.uint64(start), np.uint64(min(start + FEATURES, bins.shape[1]))
+        for m in order:
+            i = np.uint64(rows[m])
+            into = np.uint64(slot + child[leaves[m]] * others)
+            w = weight[i]
+            for j in range(first, stop):
+                overlap[into, offsets[j] + bins[i, j]] += w
 
 
 @jit.compiled
@@ -230,11 +238,8 @@ def accumulate_plain(packed, trees, slots, layout, sums):
     weight, count = packed.weight[kept], packed.times[kept]
     expected, shares = trees.value[leaves].sum(axis=0), []
     if layout.curved:
-        f = expected + layout.start
-        expected = 1.0 / (1.0 + np.exp(-f))
-        small = np.abs(f) < 1e-3
-        bound = np.where(small, 0.25 - f * f / 48.0, (expected - 0.5) / np.where(small, 1.0, f))
-        shares = [bound * weight[:, None]]
+        expected, curvature = probabilities(expected + layout.start)
+        shares = [curvature * weight[:, None]]
     residual = packed.target[kept] - expected
     sums.squares[0] += (weight[:, None] * residual**2).sum()
     channels = [residual * weight[:, None], *shares, weight] + [count] * bool(layout.counted)

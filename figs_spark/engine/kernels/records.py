@@ -57,7 +57,7 @@ class BinArrays(NamedTuple):
     offsets: NDArray[np.uint64]  # (features + 1,) the first bin of each feature
     counted: bool  # whether rows are counted besides their weights
     curved: bool  # whether the loss is logistic: then its curvature is added up, too
-    start: float  # log odds before the first tree, if it is
+    start: Floats  # (outputs,) the scores before the first tree, if it is
 
 
 class SumArrays(NamedTuple):
@@ -69,14 +69,24 @@ class SumArrays(NamedTuple):
 
 
 class EdgeArrays(NamedTuple):
-    """The bins of all features in a row. Feature j has its edges from starts[j] on; its values, one
-    more than edges, from starts[j] + j on."""
+    """The bins of all features in a row. Feature j has its edges, and infinity behind them, from
+    starts[j] to starts[j + 1]; so it has its values, one more than edges."""
 
     edges: Floats
     starts: NDArray[np.int64]
     values: Floats
     exact: NDArray[np.uint8]  # (features,) whether every value has a bin of its own
     other: NDArray[np.uint8]  # (features,) or whether those without one share the last bin
+
+
+class Grids(NamedTuple):
+    """An even grid over the edges of each feature. It tells about where a value lies, so that few
+    edges are left to compare it with."""
+
+    origin: Floats  # (features,)
+    scale: Floats  # (features,) cells per unit; 0: all values are in the first cell
+    below: NDArray[np.uint8]  # (features, cells) the edges in the cells before
+    steps: NDArray[np.int64]  # (features,) of the search among the edges in a cell
 
 
 class CutLimits(NamedTuple):

@@ -54,8 +54,10 @@
   const links = {
     identity: (sum) => Math.min(1, Math.max(0, sum)),
     logit: (sum) => 1 / (1 + Math.exp(-sum)),
+    softmax: (sum) => Math.exp(sum), // the weight of a class; weights are divided by their sum
   };
-  const inLogOdds = model.link === "logit" && model.kind !== "mean";
+  const logScales = { logit: "log odds", softmax: "log weight" };
+  const logs = model.kind === "mean" ? undefined : logScales[model.link]; // if sums are logarithms
 
   // The number, the probability of class 1, or of each of many classes.
   function expected(scores, link) {
@@ -85,7 +87,7 @@
       const total = members.reduce((a, b) => a.map((value, c) => value + b[c]));
       scores = total.map((value) => value / members.length);
     }
-    const shares = expected(scores, inLogOdds ? "logit" : "identity");
+    const shares = expected(scores, logs ? model.link : "identity");
     const chosen = model.classes ? decide(shares) : null;
     return { scores, shares, chosen, leaves: leaves[0], constant: sums[0].constant };
   }
@@ -157,8 +159,8 @@
     return Number(value.toFixed(Math.min(12, digits))).toString();
   }
 
-  // The steps of log odds are numbers; only the result is in percent.
-  const inPercent = model.classes > 0 && !inLogOdds;
+  // The steps of logarithms are numbers; only the result is in percent.
+  const inPercent = model.classes > 0 && !logs;
   const shown = (value) => (inPercent ? `${(100 * value).toFixed(1)}%` : amount(value));
 
   function change(value) {
@@ -239,7 +241,7 @@
     if (!body) return;
     const output = focus(result);
     let total = result.constant[output];
-    const start = inLogOdds ? "Start: log odds of the average" : "Start: the average";
+    const start = logs ? `Start: ${logs} of the average` : "Start: the average";
     const steps = [{ name: start, from: 0, to: total, text: shown(total) }];
     result.leaves.forEach((leaf, k) => {
       const added = leaf.values[output] - (k === 0 ? result.constant[output] : 0);
@@ -249,9 +251,10 @@
     });
     const sum = result.scores[output];
     const share = result.shares[output];
-    steps.push({ name: inLogOdds ? "Sum: log odds" : "Sum", from: 0, to: sum, text: shown(sum) });
-    if (inLogOdds) {
-      steps.push({ name: "Risk", from: 0, to: 0, text: percent(share) });
+    steps.push({ name: logs ? `Sum: ${logs}` : "Sum", from: 0, to: sum, text: shown(sum) });
+    if (logs) {
+      const name = model.classes > 2 ? "Probability" : "Risk";
+      steps.push({ name, from: 0, to: 0, text: percent(share) });
     } else if (Math.abs(share - sum) > 1e-9) {
       steps.push({ name: "Result", from: 0, to: share, text: shown(share) });
     }

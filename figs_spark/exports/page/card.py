@@ -15,7 +15,7 @@ from figs_spark.exports.page.fields import Field
 from figs_spark.exports.page.markup import NOTHING, Html, element, joined, table
 from figs_spark.exports.page.program import worded
 from figs_spark.treesum import Node, TreeSum
-from figs_spark.treesum.nodes import LOGIT
+from figs_spark.treesum.nodes import LOGIT, SOFTMAX
 from figs_spark.treesum.points import Points
 from figs_spark.treesum.reading import MINUS, Labels, Reading
 from figs_spark.treesum.small_cells import HIDDEN
@@ -183,7 +183,8 @@ def _total(model: Instrument, points: Points | None) -> str:
     if model.classes == 0:
         return "Sum: the prediction"
     if model.classes > 2:
-        return "Sums: the largest is the class that fits best"
+        weights = "the log weights of the classes, and " if model.outcome.link == SOFTMAX else ""
+        return f"Sums: {weights}the largest is the class that fits best"
     words = "Sum: the risk, at least 0% and at most 100%."
     if model.outcome.link == LOGIT:
         words = "Sum: the log odds; the table below has the risk."

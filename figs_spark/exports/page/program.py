@@ -14,14 +14,14 @@ from typing import Any
 from figs_spark.exports.instrument import Instrument
 from figs_spark.exports.page.fields import Field, Option
 from figs_spark.treesum import Feature, Node, Split, TreeSum
-from figs_spark.treesum.nodes import IDENTITY, LOGIT
+from figs_spark.treesum.nodes import IDENTITY, LOGIT, SOFTMAX
 from figs_spark.treesum.prediction import Outcome
 from figs_spark.treesum.strict_json import plain
 from figs_spark.treesum.text import value_text
 from figs_spark.treesum.times import DATE, DAY
 
 COMPARISONS = "≤>"
-LINKS = (IDENTITY, LOGIT)  # that calculator.js knows
+LINKS = (IDENTITY, LOGIT, SOFTMAX)  # that calculator.js knows
 
 
 def make_program(model: Instrument, fields: Mapping[int, Field]) -> dict[str, Any]:

@@ -25,7 +25,8 @@ from figs_spark.stages.base.constraints import read_constraints
 from figs_spark.stages.base.deriving import Deriving
 from figs_spark.stages.base.persistence import Persistent
 from figs_spark.stages.params.values import features_per_step
-from figs_spark.treesum.nodes import IDENTITY, LOGIT
+from figs_spark.treesum.nodes import IDENTITY
+from figs_spark.treesum.prediction import logistic_link
 
 
 class Growing(Deriving, Persistent, Estimator[Any]):
@@ -118,22 +119,21 @@ class Growing(Deriving, Persistent, Estimator[Any]):
         return value if self.isSet("regParam") and value != "auto" else None
 
     def _check_outcome(self, classes: int) -> None:
-        """ValueError if there are no two classes for log odds, or two Params contradict."""
+        """ValueError if there are no classes for logarithms, or two Params contradict."""
         how, loss = self.getOrDefault("refit"), self._value_if_any("loss")
-        outcome = f"{classes} classes" if classes else "numbers"
         label, problems = self.getOrDefault("labelCol"), []
         for name, value, other in (
             ("loss", loss, "Use 'squared'."),
             ("refit", how, "Use 'linear' or 'none'."),
         ):
-            if value == "logistic" and classes != 2:
+            if value == "logistic" and not classes:
                 problems.append(
-                    f"{name} 'logistic' is for two classes, and column '{label}' (labelCol) has "
-                    f"{outcome}. {other}"
+                    f"{name} 'logistic' is for classes, and column '{label}' (labelCol) has "
+                    f"numbers. {other}"
                 )
         if loss == "logistic" and how == "linear":
             problems.append(
-                "loss 'logistic' makes the sum log odds, and refit 'linear' a probability. Set "
+                "loss 'logistic' makes the sum a logarithm, and refit 'linear' a probability. Set "
                 "refit to 'logistic' or 'none', which are the same then."
             )
         if problems:
@@ -144,7 +144,7 @@ class Growing(Deriving, Persistent, Estimator[Any]):
         how = self.getOrDefault("refit")
         unweighted = bool(self._value_if_any("calibrate") and checked.table.class_factors)
         if "logistic" in (how, self._value_if_any("loss")):
-            return Refit(LOGIT, unweighted)
+            return Refit(logistic_link(checked.table.target.classes), unweighted)
         return Refit(IDENTITY, unweighted) if unweighted or how == "linear" else None
 
 

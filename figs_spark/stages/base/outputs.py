@@ -17,7 +17,7 @@ from figs_spark.stages.base.pointed import Pointed
 from figs_spark.stages.base.reporting import Reporting
 from figs_spark.stages.operating_point import WithOperatingPoint
 from figs_spark.stages.params.declared import DeclaredParams
-from figs_spark.treesum.nodes import LOGIT
+from figs_spark.treesum.nodes import LOGIT, SOFTMAX
 from figs_spark.treesum.prediction import Outcome
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class ClassificationOutputs(ThresholdParams, WithOperatingPoint, Editing, Pointe
 
     With two classes the score, clipped to [0, 1], is the probability of class 1; with the link
     "logit" it is its log odds. With more there is one score per class; the scores are clipped and
-    normalised.
+    normalised, or with the link "softmax" their exponentials are normalised.
     """
 
     @property
@@ -93,7 +93,8 @@ class ClassificationOutputs(ThresholdParams, WithOperatingPoint, Editing, Pointe
 
     @property
     def link(self) -> str:
-        """ "identity", or "logit" if the sum of the leaf values is log odds."""
+        """ "identity"; "logit" if the sum of the leaf values is log odds; "softmax" if there are
+        more than two classes, and the sums are the logarithms of their weights."""
         return self._sum_outcome.link
 
     @property
@@ -137,6 +138,11 @@ class ClassificationOutputs(ThresholdParams, WithOperatingPoint, Editing, Pointe
     def _meaning(self, outcome: Outcome) -> str:
         """What scores of this kind are, in words."""
         label = self.getOrDefault("labelCol")
+        if outcome.link == SOFTMAX:
+            return (
+                f"the log weight of each class of {label}; the probability of a class is exp(sum) "
+                f"/ total of exp(sum)"
+            )
         if outcome.classes > 2:
             return f"the score of each class of {label}, clipped to [0, 1] and normalised"
         if outcome.link == LOGIT:

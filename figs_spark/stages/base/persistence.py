@@ -31,6 +31,7 @@ PACKAGE = "figs_spark"
 TRUSTED = ("pyspark.ml.", f"{PACKAGE}.")  # whose classes a saved stage may name
 FORMAT = 2  # of the model; the first had neither format nor fingerprint
 MESSAGE = 500  # characters of what is wrong with a Param
+FIRST = {"regParam": 0.0, "minCategoryCount": 1, "categorySmoothing": 0.0}  # as 0.1.0 was
 
 
 class Persistent(Params, MLWritable, MLReadable[Any]):
@@ -152,6 +153,8 @@ def stage_from(metadata: Any, cls: type[Persistent], path: str) -> Any:
         if name not in metadata:
             raise ValueError(f"{source} is damaged: the entry '{name}' is missing.")
     stage._resetUid(Entry(metadata["uid"], source, "uid").text())
+    if "digest" not in metadata:  # 0.1.0, which did not know these Params
+        stage._setDefault(**{name: value for name, value in FIRST.items() if stage.hasParam(name)})
     set_params(stage._setDefault, Entry(metadata["defaultParamMap"], source, "defaultParamMap"))
     set_params(stage._set, Entry(metadata["paramMap"], source, "paramMap"))
     if "digest" in metadata:

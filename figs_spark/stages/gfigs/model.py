@@ -38,7 +38,7 @@ from figs_spark.stages.gfigs.params import CLASSIFICATION, MIXTURE, POOLED, REGR
 from figs_spark.treesum import Feature, TreeSum
 from figs_spark.treesum.adjustments import Adjustment
 from figs_spark.treesum.contents import read_groups
-from figs_spark.treesum.nodes import LOGIT, only_named
+from figs_spark.treesum.nodes import IDENTITY, only_named
 from figs_spark.treesum.serialization import to_dict
 from figs_spark.treesum.side_by_side import side_by_side
 from figs_spark.treesum.text import describe_each, rules
@@ -326,8 +326,9 @@ class GroupedModel(Calibrating):
             f"no membership probabilities. Give it finite membership features."
         )
         valid = total.isNotNull() & (total > 0) & ~F.isnan(total)
-        if self._target.link == LOGIT:
-            means = [COLUMNS.log_odds(mean) for mean in means]
+        if self._target.link != IDENTITY:
+            scored = COLUMNS.log_odds if len(means) == 1 else COLUMNS.log_weight
+            means = [scored(mean) for mean in means]
         return F.when(valid, F.array(*means)).otherwise(F.raise_error(message))
 
     def _details(self, features: Sequence[Column]) -> dict[str, Column]:

@@ -169,21 +169,23 @@ REFIT = Declared(
     "none",
     choice("none", "linear", "logistic"),
     "how all leaf values are fitted together once the splits are made: 'none', as they grew; "
-    "'linear', by least squares; 'logistic', two classes: the sum becomes log odds",
+    "'linear', by least squares; 'logistic', for classes: the sum becomes log odds, of more than "
+    "two classes the log weight of each",
 )
 POLISH = Declared(
     "polish",
     False,
     boolean,
     "with regParam: when all splits are made, up to four weak ones are taken back, one after the "
-    "other, and the best is made in their place if that lowers the penalised error",
+    "other, and the best is made in their place, and up to four inner ones are cut elsewhere, if "
+    "that lowers the penalised error",
 )
 LOSS = Declared(
     "loss",
     "squared",
     choice("squared", "logistic"),
-    "what splits lower: 'squared', the squared error; 'logistic', two classes: the logistic loss, "
-    "with a ridge of 30 unless regParam is set, and then a logistic refit",
+    "what splits lower: 'squared', the squared error; 'logistic', for classes: the logistic loss, "
+    "with a ridge of 30 unless regParam is set to a number, and then a logistic refit",
 )
 CALIBRATE = Declared(
     "calibrate",

@@ -1,4 +1,4 @@
-"""Sums of the same size, grown in different ways: the protocol of `paper.py --only sums`.
+"""Ways to grow a sum of the same size: what the part `sums` measures.
 
 Every way grows one model on 80% of the rows, and each of its sizes is measured on the rest. The
 differences to FIGS are paired: same rows, same size. First their mean over sizes and divisions is
@@ -45,8 +45,8 @@ def division(
     parts = [(values[some], outcome[some]) for some in (order[:cut], order[cut:])]
     binary = _is_binary(outcome)
     return [
-        dict(zip(COLUMNS, [name, seed, way, size, *measured(parts[1][1], scores, binary)]))
-        for way, size, scores in _scores(spark, parts[0], parts[1], sizes)
+        dict(zip(COLUMNS, [name, seed, way, size, *measured(parts[1][1], sums, found, binary)]))
+        for way, size, sums, found in _scores(spark, parts[0], parts[1], sizes)
     ]
 
 
@@ -56,8 +56,8 @@ def _is_binary(outcome: np.ndarray) -> bool:
 
 def _scores(
     spark: SparkSession, train: Table, test: Table, sizes: Sequence[int]
-) -> Iterator[tuple[str, int, np.ndarray]]:
-    """Way, size and predictions for the test rows: numbers, or risks."""
+) -> Iterator[tuple[str, int, np.ndarray, np.ndarray]]:
+    """Way, size, and of the test rows the sums and what they predict: numbers, or risks."""
     binary = _is_binary(train[1])
     names = [f"x{j}" for j in range(train[0].shape[1])]
     frame = spark.createDataFrame(pd.DataFrame(train[0], columns=names).assign(label=train[1]))
@@ -70,9 +70,11 @@ def _scores(
         for size in sizes:
             smaller = model.truncate(size)
             predict = smaller.predictProbability if binary else smaller.predict
-            yield way, size, np.asarray(predict(test[0])).reshape(len(test[0]), -1)[:, -1]
+            predicted = np.asarray(predict(test[0])).reshape(len(test[0]), -1)[:, -1]
+            yield way, size, smaller.treeSum.predict(test[0])[:, -1], predicted
     if 12 in sizes and find_spec("imodels") is not None:
-        yield IMODELS, 12, _imodels(train, test[0], binary)
+        theirs = _imodels(train, test[0], binary)
+        yield IMODELS, 12, theirs, theirs
 
 
 def _imodels(train: Table, values: np.ndarray, binary: bool) -> np.ndarray:
@@ -85,15 +87,20 @@ def _imodels(train: Table, values: np.ndarray, binary: bool) -> np.ndarray:
     return np.asarray(scores, float)
 
 
-def measured(outcome: np.ndarray, scores: np.ndarray, binary: bool) -> list[float]:
-    """R2; or AUC, log-loss and the specificity at a sensitivity."""
+def measured(
+    outcome: np.ndarray, scores: np.ndarray, predicted: np.ndarray, binary: bool
+) -> list[float]:
+    """R2; or AUC, log-loss and the specificity at a sensitivity.
+
+    Rows are ranked by their sums: among risks, all sums of 0 and below are the same.
+    """
     if not binary:
         spread = ((outcome - outcome.mean()) ** 2).sum()
-        return [float(1 - ((outcome - scores) ** 2).sum() / spread), np.nan, np.nan, np.nan]
+        return [float(1 - ((outcome - predicted) ** 2).sum() / spread), np.nan, np.nan, np.nan]
     ranks = pd.Series(scores).rank().to_numpy()
     positives, negatives = outcome.sum(), (1 - outcome).sum()
     area = (ranks[outcome == 1].sum() - positives * (positives + 1) / 2) / (positives * negatives)
-    risk = np.clip(scores, 0.001, 0.999)
+    risk = np.clip(predicted, 0.001, 0.999)
     loss = -np.mean(outcome * np.log(risk) + (1 - outcome) * np.log(1 - risk))
     limit = np.sort(scores[outcome == 1])[::-1][int(np.ceil(SENSITIVITY * positives)) - 1]
     spared = (scores[outcome == 0] < limit).mean()
