@@ -168,7 +168,8 @@ def test_a_vector_of_features_tells_the_group_too(data: DataFrame) -> None:
 def test_out_of_fold_probabilities(data: DataFrame, model: GFIGSClassificationModel) -> None:
     columns = ["age", "visits", "site"]
     found = classifier(membershipFeaturesCols=columns, membershipFolds=3).fit(data)
-    assert found.membershipCoefficients.equals(model.membershipCoefficients)
+    coefficients: Any = model.membershipCoefficients
+    assert np.allclose(found.membershipCoefficients, coefficients, atol=1e-4)  # MLlib stops early
     assert found.effectiveSampleSizes != model.effectiveSampleSizes
     assert found.effectiveSampleSizes == pytest.approx(model.effectiveSampleSizes, rel=0.1)
 
@@ -250,13 +251,13 @@ def test_cross_validation_shares_one_fit_by_size(
     data: DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fits: list[int] = []
-    before = group_weights.fit_classifier
+    before = group_weights.estimated
 
     def counted(*args: Any) -> Any:
         fits.append(1)
         return before(*args)
 
-    monkeypatch.setattr(group_weights, "fit_classifier", counted)
+    monkeypatch.setattr(group_weights, "estimated", counted)
     estimator = classifier()
     validator = CrossValidator(
         estimator=estimator,
