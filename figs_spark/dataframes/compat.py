@@ -42,12 +42,25 @@ def check_frame(dataset: Any) -> None:
 def to_arrow(frame: DataFrame) -> pa.Table:
     """Collect as Arrow. PySpark 3.5 has no `toArrow`: there rows are collected one by one."""
     if hasattr(frame, "toArrow"):
-        return frame.toArrow()
+        try:
+            return frame.toArrow()
+        except Exception as error:
+            if was_interrupted(error):
+                raise KeyboardInterrupt from error
+            raise
     columns: dict[str, list[Any]] = {name: [] for name in frame.columns}
     for row in frame.collect():
         for name, value in zip(frame.columns, row, strict=True):
             columns[name].append(bytes(value) if isinstance(value, bytearray) else value)
     return pa.table(columns)
+
+
+def was_interrupted(error: BaseException | None) -> bool:
+    """Whether an error came while an interrupt was on its way: that cancels the job, and PySpark
+    asks for its result nevertheless."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
 
 
 @contextmanager

@@ -206,3 +206,19 @@ def test_equal_rows_are_drawn_each_by_itself() -> None:
     numbers = running_numbers(hashes)
     assert len(set(numbers.tolist())) == 6
     assert sorted(running_numbers(hashes[::-1])) == sorted(numbers)
+
+
+@pytest.mark.parametrize("name", ["age", "Age"])
+def test_a_column_derived_from_itself_is_named(rows: DataFrame, name: str) -> None:
+    figs = FIGSClassifier(featuresCols=[name], derivedCols={name: "age / 10"}, labelCol="died")
+    with pytest.raises(ValueError, match=f"Column '{name}' .derivedCols. is derived from the col"):
+        figs.fit(rows)
+    rows = rows.drop("Prediction")
+    scored = rows.withColumn("years", F.col("age"))
+    figs = FIGSClassifier(featuresCols=["years"], derivedCols={"years": "age + 0"}, labelCol="died")
+    assert figs.fit(rows).transform(scored).count() == 400  # a column that is there stays
+
+
+def test_the_label_is_no_feature_in_another_case(rows: DataFrame) -> None:
+    with pytest.raises(ValueError, match="'DIED' is both labelCol and a feature"):
+        FIGSClassifier(featuresCols=["age", "died"], labelCol="DIED").fit(rows)

@@ -18,7 +18,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, StringType
 
-from figs_spark.dataframes.columns import column, field, numeric_field
+from figs_spark.dataframes.columns import column, field, folding, numeric_field
 from figs_spark.dataframes.labels import class_number
 from figs_spark.engine.table import Table, Target, is_small, rounded
 from figs_spark.stages.base.categories import Rules, with_categories
@@ -232,7 +232,8 @@ def _schema_checked(
     weight = checked(_weight, dataset, stage)
     validation = checked(_validation, dataset, stage)
     name, identity = stage.getOrDefault("labelCol"), stage._value_if_any("idCol")
-    if inputs is not None and name in inputs.names:
+    fold = folding(dataset)
+    if inputs is not None and fold(name) in map(fold, inputs.names):
         problems.append(f"Column '{name}' is both labelCol and a feature. Remove it from one.")
     label = checked(_label, dataset, stage, classification)
     if problems:

@@ -19,7 +19,7 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, DataType, NumericType, StringType
 
-from figs_spark.dataframes.columns import field, listed
+from figs_spark.dataframes.columns import field, folding, listed
 from figs_spark.dataframes.positions import position
 from figs_spark.stages.base.categories import code_text, count_categories
 from figs_spark.stages.base.inputs import Inputs
@@ -75,10 +75,11 @@ def membership_columns(
     dataset: DataFrame, stage: Any, inputs: Inputs
 ) -> tuple[MembershipColumn, ...]:
     """The columns that the Params name, checked against the schema; their slots come later."""
-    get = stage.getOrDefault
+    get, fold = stage.getOrDefault, folding(dataset)
     named, excluded = get("membershipFeaturesCols"), set(get("membershipExcludeCols") or ())
     if named is None:
-        columns = [c for c in _features(dataset, inputs) if c.name != get("groupCol")]
+        group = fold(get("groupCol"))
+        columns = [c for c in _features(dataset, inputs) if fold(c.name) != group]
     else:
         columns = _named(dataset, named, {param: get(param) for param in ("groupCol", "labelCol")})
     names = [c.name for c in columns]
@@ -112,12 +113,15 @@ def _named(
     dataset: DataFrame, names: Sequence[str], reserved: dict[str, str]
 ) -> list[MembershipColumn]:
     """The columns of these names; ValueError if one is the group or the label."""
+    fold = folding(dataset)
+    by_name = {fold(name): name for name in names}
     for param, name in reserved.items():
-        if name in names:
+        if fold(name) in by_name:
             raise ValueError(
-                f"membershipFeaturesCols names '{name}', the {param} itself. Remove it."
+                f"membershipFeaturesCols names '{by_name[fold(name)]}', the {param} itself. Remove "
+                f"it."
             )
-    return [_from_schema(dataset, name) for name in dict.fromkeys(names)]
+    return [_from_schema(dataset, name) for name in by_name.values()]
 
 
 def _from_schema(dataset: DataFrame, name: str, is_code: bool = False) -> MembershipColumn:
