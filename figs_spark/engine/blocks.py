@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from figs_spark.engine.histograms import CODE_DTYPE, Floats
 from figs_spark.engine.table import Target
 
+PARTITION_BITS = 40  # of the number of a row come after that of its partition
+
 
 @dataclass(frozen=True)
 class Block:
@@ -33,6 +35,11 @@ class Block:
 
     def __len__(self) -> int:
         return len(self.codes)
+
+    @property
+    def partition(self) -> int:
+        """The number of the partition that packed the rows."""
+        return self.first >> PARTITION_BITS
 
 
 # One record per block, and one per partition with a report. Arrays are kept as bytes.

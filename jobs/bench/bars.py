@@ -15,11 +15,14 @@ from jobs.bench.presets import (
     AUTO,
     BAGGED,
     BAGGED_IMODELS,
+    BAND_REGRESSION,
+    BY_BAND,
     CLUSTER,
     EVEN,
     FOREST,
     GROUPS,
     IMODELS,
+    INDEXED_TREE,
     LAYOUTS,
     ONE_MEMBER,
     RELEASED,
@@ -39,6 +42,9 @@ COMPARED: dict[str, list[tuple[str, str, float]]] = {  # by case: numerator, den
     "members": [(BAGGED_IMODELS, BAGGED, 20)],
     "forest": [(BAGGED, FOREST, 1), (TEN_MEMBERS, ONE_MEMBER, 4)],
     "small fit": [(AUTO, TREE, 0.35), (GROUPS, TREE, 2.2)],
+    "mixed": [(AUTO, INDEXED_TREE, 0.4)],
+    "flights": [(AUTO, INDEXED_TREE, 0.5)],
+    "bands": [(BY_BAND, BAND_REGRESSION, 1.5)],
     "wide": [(CLUSTER, RELEASED, 0.2), (WIDE_ARRAY, RELEASED, 0.08)],
     "twice as large": [(CLUSTER, RELEASED, 0.75)],
     "partitions": [
@@ -50,6 +56,9 @@ COMPARED: dict[str, list[tuple[str, str, float]]] = {  # by case: numerator, den
 }
 SCORED: dict[str, list[tuple[str, str, float]]] = {  # the same for the time to score
     "scoring": [(BAGGED, FOREST, 0.5), (BAGGED, XGBOOST_TREES, 1)],
+}
+FIRST: dict[str, list[tuple[str, str, float]]] = {  # the same for the first fit of a session
+    "mixed": [(AUTO, INDEXED_TREE, 0.8)],
 }
 GROWN = {RIDGE: 1.5, LOGISTIC: 4}  # ways to grow: times as long as greedily, at most
 MORE_JOBS = {RIDGE: 0, LOGISTIC: 1}  # than greedily, at most; the refit needs one
@@ -104,6 +113,9 @@ def case_bars(result: CaseResult) -> Iterator[Bar]:
     size = f"{result.rows:,} x {result.case.features}"
     for over, under, limit in SCORED.get(result.case.name, []):
         yield Bar(f"{size}: scoring, {over} / {under}", ratio(result.scoring, over, under), limit)
+    for over, under, limit in FIRST.get(result.case.name, []) if result.first else []:
+        what = f"{result.title}: first fit of a session, {over} / {under}"
+        yield Bar(what, ratio(result.first, over, under), limit)
     if RELEASED in result.fits:
         yield from memory_bars(result)
     for name, most in JOBS.get(result.case.name, {}).items():

@@ -5,15 +5,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from pyspark.ml import Estimator, Pipeline
-from pyspark.ml.classification import RandomForestClassifier
-from pyspark.ml.feature import VectorAssembler
+from pyspark.ml.classification import DecisionTreeClassifier, RandomForestClassifier
+from pyspark.ml.feature import StringIndexer, VectorAssembler
 from pyspark.ml.functions import vector_to_array
 from pyspark.ml.regression import DecisionTreeRegressor, GBTRegressor, RandomForestRegressor
 from pyspark.sql import DataFrame, SparkSession
@@ -25,10 +25,14 @@ from figs_spark import (
     FIGSClassifier,
     FIGSRegressionModel,
     FIGSRegressor,
+    GFIGSClassifier,
     GFIGSRegressor,
 )
 from figs_spark.engine.training import train
 from figs_spark.stages.base.checks import check
+from figs_spark.stages.gfigs.groups import group_number
+from figs_spark.stages.gfigs.membership import GROUP, VECTOR, classifier_for, fit_classifier
+from figs_spark.stages.gfigs.membership_columns import vector
 from jobs.bench import presets, releases
 from jobs.bench.data import LABEL, Data
 from jobs.bench.layouts import ARRAY, as_array, file_by_file, in_files
@@ -222,6 +226,56 @@ def assembled(spark: SparkSession, task: Task, estimator: Estimator[Any]) -> Any
     return Pipeline(stages=[assembler, estimator]).fit(task.frame(spark))
 
 
+def indexed_tree(spark: SparkSession, task: Task) -> Scorer:
+    """A tree of depth 4 on text by its index; each value has a bin, as MLlib needs it."""
+    frame = task.frame(spark)
+    texts = [name for name, kind in frame.dtypes if kind == "string"]
+    indices = [f"{name} index" for name in texts]
+    inputs = [*indices, *(name for name in task.data.features if name not in texts)]
+    bins = max(task.bins, task.data.most_texts + 1)
+    stages: list[Any] = [
+        StringIndexer(inputCols=texts, outputCols=indices, handleInvalid="keep"),
+        VectorAssembler(inputCols=inputs, outputCol="features", handleInvalid="keep"),
+        DecisionTreeClassifier(labelCol=LABEL, maxDepth=4, maxBins=bins),
+    ]
+    return of_probability(Pipeline(stages=stages).fit(frame))
+
+
+def band_model(spark: SparkSession, task: Task) -> Any:
+    """G-FIGS by the column of groups."""
+    estimator = GFIGSClassifier(
+        featuresCols=list(task.data.features),
+        groupCol=task.data.others[0],
+        labelCol=LABEL,
+        maxSplits=task.splits,
+        maxBins=task.bins,
+    )
+    return estimator.fit(task.frame(spark))
+
+
+def figs_by_band(spark: SparkSession, task: Task) -> Scorer:
+    return of_probability(band_model(spark, task))
+
+
+def band_regression(spark: SparkSession, task: Task) -> Scorer:
+    """Only the regression by which G-FIGS estimates membership, on the same vectors."""
+    membership = band_membership(spark, task.data)
+    cells = [F.col(source.name) for source in membership.columns]
+    frame = task.frame(spark).select(
+        vector(membership.columns, cells).alias(VECTOR),
+        group_number(membership.groups, F.col(task.data.others[0])).alias(GROUP),
+    )
+    regression = classifier_for(None, membership.groups, weighted=False)
+    model: Any = fit_classifier(regression, frame, membership.groups)
+    return model.transform
+
+
+@cache
+def band_membership(spark: SparkSession, data: Data) -> Any:
+    """The groups and the columns to tell them by; found once, before anything is timed."""
+    return band_model(spark, Task(data, splits=1, bins=64))._membership
+
+
 def bagged(**params: Any) -> Callable[[SparkSession, Task], Scorer]:
     def fit(spark: SparkSession, task: Task) -> Scorer:
         kind = BaggedFIGSRegressor if task.data.is_numeric else BaggedFIGSClassifier
@@ -294,6 +348,9 @@ CONTENDERS = {
     presets.WIDE_ARRAY: Contender(figs_on_array),
     presets.RELEASED: Contender(figs_released("0.1.0"), release="0.1.0"),
     presets.GROUPS: Contender(figs_groups),
+    presets.INDEXED_TREE: Contender(indexed_tree),
+    presets.BY_BAND: Contender(figs_by_band),
+    presets.BAND_REGRESSION: Contender(band_regression),
     presets.ONE_MEMBER: Contender(
         bagged(numEstimators=1, featureSubsetStrategy="all", mode="cluster")
     ),

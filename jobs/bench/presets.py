@@ -17,6 +17,8 @@ XGBOOST_TREES = "xgboost.spark, 100 trees"
 WIDE_ARRAY = "figs_spark cluster, array column"
 RELEASED = "figs_spark 0.1.0 cluster"
 GROUPS = "figs_spark G-FIGS, 2 groups"
+INDEXED_TREE = "StringIndexers and MLlib DecisionTree"
+BY_BAND, BAND_REGRESSION = "figs_spark G-FIGS, 9 bands", "its logistic regression alone"
 EVEN = "8 splits"
 LAYOUTS: dict[str, int | str] = {  # files, each of which is a split of the input
     EVEN: 8,
@@ -27,6 +29,8 @@ LAYOUTS: dict[str, int | str] = {  # files, each of which is a split of the inpu
 ONE_MEMBER, TEN_MEMBERS = "figs_spark cluster, 1 member", "figs_spark cluster, 10 members"
 
 FRIEDMAN, SIGNS, EVENTS = "friedman", "signs", "events"  # kinds of tables, see `data`
+STAYS, BANDS, FLIGHTS = "stays", "bands", "flights"  # kinds with text, see `mixed`
+MIXED = (STAYS, BANDS, FLIGHTS)
 
 
 @dataclass(frozen=True)
@@ -40,11 +44,12 @@ class Case:
     contenders: Mapping[str, int]  # with the number of repeats
     kind: str = FRIEDMAN
     bins: int = 64
-    real: str = ""  # a table in --data that replaces the generated one
+    real: str = ""  # a file in --data that replaces the generated table
     floors: int = 0  # repeats of the floors, and of the parts of the engine next to them
     scoring: int = 0  # repeats of the scoring of these rows
     trained_on: int | None = None  # rows that the models are fitted to; None: all
     cached: bool = False  # whether the rows are in Spark's cache
+    first: int = 0  # repeats of the first fit in a new session
     ways: int = 0  # repeats of each way to grow, over packed rows
 
 
@@ -106,7 +111,7 @@ class Preset:
         return ranges
 
     def real(self, kind: str, features: int) -> str:
-        """The name of the real table that may replace this one."""
+        """The file of the real table that may replace this one."""
         names = [c.real for c in self.cases if (c.kind, c.features) == (kind, features)]
         return next(filter(None, names), "")
 
@@ -140,6 +145,7 @@ def laid_out(contender: str, layout: str) -> str:
 EVERYONE = (AUTO, CLUSTER, IMODELS, TREE, BOOSTED, XGBOOST, SKLEARN)
 BATCHES = dict.fromkeys((BAGGED, ONE_MEMBER, TEN_MEMBERS), 1)
 STANDARD_ROWS = 2_000_000
+EXTRACT = "diabetic_data.csv.gz"
 
 PRESETS = {
     "smoke": Preset(
@@ -243,7 +249,7 @@ PRESETS = {
                 {BAGGED: 5, BAGGED_IMODELS: 1},
                 SIGNS,
                 bins=255,
-                real="recidivism",
+                real="recidivism.parquet",
             ),
             Case(
                 "forest",
@@ -253,7 +259,42 @@ PRESETS = {
                 {FOREST: 3, **dict.fromkeys(BATCHES, 3)},
                 SIGNS,
                 bins=255,
-                real="readmission",
+                real="readmission.parquet",
+            ),
+        )
+    ),
+    "mixed": Preset(
+        cases=(
+            Case(
+                "mixed",
+                101_766,
+                44,
+                12,
+                {AUTO: 5, INDEXED_TREE: 5},
+                STAYS,
+                bins=255,
+                real=EXTRACT,
+                first=2,
+            ),
+            Case(
+                "flights",
+                2_400_000,
+                6,
+                12,
+                {AUTO: 3, INDEXED_TREE: 3},
+                FLIGHTS,
+                bins=255,
+                real="flights-3m.parquet",
+            ),
+            Case(
+                "bands",
+                101_766,
+                16,
+                12,
+                {BY_BAND: 3, BAND_REGRESSION: 3},
+                BANDS,
+                bins=255,
+                real=EXTRACT,
             ),
         )
     ),

@@ -33,10 +33,12 @@ from figs_spark.stages.gfigs.membership import (
     probabilities,
 )
 from figs_spark.stages.gfigs.membership_columns import (
+    MAX_CATEGORIES,
     MembershipColumn,
     membership_columns,
     statistics,
     vector,
+    with_categories,
     with_slots,
 )
 from figs_spark.stages.gfigs.params import MEMBERSHIP, MIXTURE, POOLED, SEPARATE, SHRINK
@@ -69,6 +71,9 @@ def prepare(
     checked = check(dataset, stage, classification, **_extra(dataset, stage, columns))
     frame = checked.table.frame
     cells = _cells(columns)
+    if membership is None:
+        counted = checked.table.features if get("maxBins") == MAX_CATEGORIES else ()
+        columns = with_categories(frame, columns, cells, get("minCategoryCount"), counted)
     rows = _grouped(checked.table, stage, statistics(columns, cells))
     groups = tuple(row["g"] for row in rows)
     frame = frame.withColumn(GROUP, group_number(groups, F.col("g")))
@@ -78,7 +83,7 @@ def prepare(
         return Prepared(checked, frame, groups, membership)
     if not columns:
         return Prepared(checked, frame, groups, None)
-    columns = with_slots(frame, columns, cells, rows, get("minCategoryCount"))
+    columns = with_slots(columns, rows, get("minCategoryCount"))
     return _estimate(stage, checked, frame, columns, cells, rows)
 
 
