@@ -36,6 +36,7 @@ from figs_spark.treesum.contents import (
     read_sum,
 )
 from figs_spark.treesum.fingerprint import digest, stage_fingerprint
+from figs_spark.treesum.given_values import check_once
 from figs_spark.treesum.nodes import TEXT
 from figs_spark.treesum.prediction import THRESHOLD, Outcome
 from figs_spark.treesum.serialization import check_fingerprint, is_version
@@ -141,7 +142,7 @@ def _type(feature: Feature) -> str:
 
 
 def to_entry(model: Any) -> dict[str, Any]:
-    """A model as JSON; without the membership model of G-FIGS, which is a stage of Spark ML."""
+    """A model as JSON; without a membership model that is a stage of Spark ML."""
     kind = type(model).__name__
     if kind not in KINDS:
         raise ValueError(
@@ -312,6 +313,7 @@ class Served:
             raise ValueError(
                 f"The columns {absent} are needed by the model. Use null for missing values."
             )
+        check_once(frame.columns, self.names)
         values = frame.reindex(columns=list(self.names))
         return values.set_axis([feature.name for feature in self.features], axis=1)
 

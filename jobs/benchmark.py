@@ -4,8 +4,8 @@
     python jobs/benchmark.py --preset smoke
 
 Prints a report and writes it to `--output` as JSON and Markdown, with a picture of how time grows.
-The generated tables stay in `--output` for the next run. `--data` names the real tables for the
-preset `ensembles`; its bars are set for them.
+The generated tables stay in `--output` for the next run. `--data` names the folder of the real
+tables for the presets `ensembles` and `mixed`; their bars are set for them.
 
 Exit codes: 0 done, 1 a contender failed, 2 wrong arguments.
 """
@@ -30,7 +30,8 @@ from jobs.bench.cases import CaseResult, measure_case
 from jobs.bench.contenders import warm_up
 from jobs.bench.data import copied, prepare
 from jobs.bench.growing import Curve, measure_growth
-from jobs.bench.presets import FRIEDMAN, PRESETS, Preset
+from jobs.bench.mixed import prepare_mixed
+from jobs.bench.presets import FRIEDMAN, MIXED, PRESETS, Preset
 from jobs.bench.report import Report
 from jobs.reports import add_output, check_output
 
@@ -64,11 +65,15 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="rows of the largest table; others in proportion; default: the preset",
     )
     parser.add_argument(
+        "--only", metavar="CASE", help="one case of the preset, such as tree; default: all"
+    )
+    parser.add_argument(
         "--data",
         type=Path,
         metavar="FOLDER",
         help="folder with recidivism.parquet and readmission.parquet, outcome in the last column, "
-        "for the preset ensembles; default: generated tables of their size",
+        "for the preset ensembles; with diabetic_data.csv.gz and flights-3m.parquet for the preset "
+        "mixed; default: generated tables of their size",
     )
     parser.add_argument(
         "--seed", type=int, default=0, help="seed of the generated rows (%(default)s)"
@@ -77,13 +82,16 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.rows is not None and options.rows < 1:
         parser.error(f"--rows {options.rows} is not a positive number")
+    known = [case.name for case in PRESETS[options.preset].cases]
+    if options.only is not None and options.only not in known:
+        parser.error(f"--only {options.only}: the preset has {', '.join(known)}")
     names = [case.real for case in PRESETS[options.preset].cases if case.real]
     if options.data:
         if not names:
             parser.error(f"--data: the preset {options.preset} uses generated tables only")
-        lacking = [name for name in names if not (options.data / f"{name}.parquet").is_file()]
+        lacking = [name for name in names if not (options.data / name).is_file()]
         if lacking:
-            parser.error(f"--data: {options.data} has no {lacking[0]}.parquet")
+            parser.error(f"--data: {options.data} has no {lacking[0]}")
     options.output = options.output.resolve()
     return options
 
@@ -98,6 +106,8 @@ def start(heap: str) -> SparkSession:
 
 def run(spark: SparkSession, options: argparse.Namespace) -> Report:
     preset = PRESETS[options.preset]
+    if options.only is not None:
+        preset = preset.only(options.only)
     if options.rows is not None:
         preset = preset.scaled(options.rows)
     if not options.data and any(case.real for case in preset.cases):
@@ -122,8 +132,11 @@ def measure(
     """Measure growth first, while the Python workers hold nothing of other contenders."""
     tables = {}
     for (kind, features), (least, most) in preset.tables().items():
-        if real_tables:
-            source = real_tables / f"{preset.real(kind, features)}.parquet"
+        source = real_tables / preset.real(kind, features) if real_tables else None
+        if kind in MIXED:
+            table = prepare_mixed(spark, folder / "data", kind, most, seed, source)
+            tables[kind, features] = table
+        elif source:
             tables[kind, features] = copied(source, folder / "data", kind)
         else:
             tables[kind, features] = prepare(folder / "data", kind, most, least, features, seed)

@@ -169,7 +169,7 @@ def scored_rows(spark: SparkSession, settings: Settings[Evaluate]) -> ScoredRows
     if by_model:
         rows = _score(model, rows, score)
         if not settings.dry_run:
-            report_unknown(rows, source.known)
+            report_unknown(rows, model, source.known)
     threshold = values.threshold
     if threshold is None:
         threshold = model.getOrDefault("threshold") if model and kind == BINARY else 0.5

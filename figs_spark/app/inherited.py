@@ -1,11 +1,13 @@
 """How `train` read its table: `score` and `evaluate` read theirs in the same way.
 
-Reader options hold for tables of the same format, and own options win. The label and the columns it
-is derived from come back in `evaluate`. What the model itself needs is derived by the model.
+Reader options that say how text is read hold for tables of the same format, and own options win.
+The label and the columns it is derived from come back in `evaluate`. What the model itself needs is
+derived by the model.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,10 +17,14 @@ from pyspark.sql import SparkSession
 from figs_spark.app.config import Settings
 from figs_spark.app.errors import UNFIT_INPUT
 from figs_spark.app.known_values import KnownValues
+from figs_spark.app.reader_options import inherited
 from figs_spark.app.saved_models import read_text
 from figs_spark.app.sources import exists, kind_of
+from figs_spark.dataframes.columns import listed
 from figs_spark.dataframes.derived import needed_for
 from figs_spark.treesum.strict_json import Entry, parse
+
+log = logging.getLogger("figs_spark")
 
 
 @dataclass(frozen=True)
@@ -85,9 +91,17 @@ def with_reader_options(
 ) -> Settings[Any]:
     """The settings with the reader options of training, if the format is the same."""
     values = settings.job
-    if not source.options or kind_of(spark, values) != source.format:
+    if source.format is None or not source.options or kind_of(spark, values) != source.format:
         return settings
-    return replace(settings, job=replace(values, options={**source.options, **values.options}))
+    options, others = inherited(source.format, source.options)
+    own = {name.lower() for name in values.options}
+    if left_out := [name for name in others if name.lower() not in own]:
+        log.warning(
+            "%s of training (settings.json of the model) is not taken over: it decides what is "
+            "read. If this table needs it, give it again.",
+            listed([f"options.{name}" for name in left_out]),
+        )
+    return replace(settings, job=replace(values, options={**options, **values.options}))
 
 
 def with_derivations(

@@ -2,7 +2,7 @@
 
 `train` records them for the columns that its model uses: values that at least `minCategoryCount`
 training rows have. `score` and `evaluate` say how many of their rows have a value that is not among
-them, beside the share of such rows in training.
+them, beside the share of such rows in training. A code in a level that the model names is known.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
+from figs_spark.dataframes.codes import resolved_column
 from figs_spark.dataframes.columns import column
 from figs_spark.stages.base.categories import code_text, count_categories
 from figs_spark.treesum.nodes import CODE, TEXT
@@ -50,20 +51,20 @@ def known_values(model: Any, rows: DataFrame) -> dict[str, KnownValues]:
     get = model.getOrDefault
     counted = count_categories(rows, texts, get("minCategoryCount"), get("maxBins"))
     values = {names[j]: tuple(sorted(one.categories)) for j, one in counted.items()}
-    counts = _counts(rows, values)
+    counts = _counts(rows, model, values)
     return {
         name: KnownValues(known, counts[name][0] / max(1, counts["rows"][0]))
         for name, known in values.items()
     }
 
 
-def report_unknown(rows: DataFrame, known: Mapping[str, KnownValues]) -> None:
+def report_unknown(rows: DataFrame, model: Any, known: Mapping[str, KnownValues]) -> None:
     """How many rows of each column have a value that training did not see as a category; a warning
     if these are clearly more than in training."""
     values = {name: one.values for name, one in known.items() if name in rows.columns}
     if not values:
         return
-    counts = _counts(rows, values)
+    counts = _counts(rows, model, values)
     total = counts["rows"][0]
     for name in values:
         unknown, distinct = counts[name]
@@ -85,12 +86,17 @@ def report_unknown(rows: DataFrame, known: Mapping[str, KnownValues]) -> None:
             )
 
 
-def _counts(rows: DataFrame, values: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[int, int]]:
+def _counts(
+    rows: DataFrame, model: Any, values: Mapping[str, tuple[str, ...]]
+) -> dict[str, tuple[int, int]]:
     """Rows with other values than these, and about how many values; and the number of all rows."""
     counts = [F.count(F.lit(1)), F.lit(0)]
+    systems = {feature.name: feature for feature in model._features if feature.system}
     for name, known in values.items():
         text = _as_text(rows, name)
         other = F.when(~text.isin(list(known)), text)  # null for a missing value
+        if name in systems:
+            other = F.when(resolved_column(systems[name], text) == text, other)
         counts += [F.count(other), F.approx_count_distinct(other)]
     totals = list(rows.agg(*counts).collect()[0])
     names = ["rows", *values]

@@ -12,9 +12,11 @@ from figs_spark.app.config import Settings, close
 from figs_spark.app.errors import UNFIT_INPUT
 from figs_spark.app.sources import need_columns, short
 from figs_spark.dataframes.columns import column, listed
-from figs_spark.dataframes.derived import check_expression, mentions
+from figs_spark.dataframes.derived import mentions
+from figs_spark.dataframes.row_sql import check_expression
 
 SHOWN = 20  # values of a label in a message
+LEAST = 10  # rows that have such a value: rarer ones may name a person
 OPERATORS = set("=<>()'")  # one of them makes a label an expression
 
 
@@ -34,9 +36,10 @@ def with_label(data: DataFrame, settings: Settings[Any], label: str, positive: s
         return data
     text = column(label).cast("string")
     if data.where(text == positive).isEmpty():
-        values = data.select(text.alias("y")).where("y is not null").distinct().limit(SHOWN + 1)
+        counts = data.groupBy(text.alias("y")).count().where(f"y is not null and count >= {LEAST}")
+        values = counts.orderBy(F.desc("count"), "y").limit(SHOWN + 1)
         shown = listed(sorted(row["y"] for row in values.collect()), SHOWN)
-        message = f"column '{label}' is never '{positive}'; it has {shown}."
+        message = f"column '{label}' is never '{positive}'; it has {shown or 'rare values only'}."
         raise settings.error("positive", message, UNFIT_INPUT)
     return data.withColumn(name, text == positive)
 

@@ -41,6 +41,20 @@ NAMES = {
 }
 
 
+NOT_INHERITED = {"mode", "columnNameOfCorruptRecord"}  # they decide which rows are read
+
+
+def inherited(kind: str, options: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """The options of training that another table is read with, and the names of the others.
+
+    They say how a text is read. A model file is not trusted: it must not choose files or rows, set
+    up a file system, or have a stream delete what it has read (cleanSource).
+    """
+    allowed = {name.lower() for name in set(NAMES.get(kind, "").split()) - NOT_INHERITED}
+    kept = {name: value for name, value in options.items() if name.lower() in allowed}
+    return kept, [name for name in options if name not in kept]
+
+
 def reader_options(kind: str, options: Mapping[str, str]) -> dict[str, str]:
     """The options for a format; CSV has a header and types unless they say otherwise."""
     own = {name.lower() for name in options}

@@ -86,7 +86,7 @@ def run(spark: SparkSession, settings: Settings[Score]) -> None:
     if settings.dry_run:
         print(plan(rows, settings.job))
         return
-    report_unknown(model._with_derived(data), source.known)
+    report_unknown(model._with_derived(data), model, source.known)
     with appearing(spark, settings) as folder:
         folder.table(rows, settings.job.outputFormat)
     print(f"Scored with {type(model).__name__}; saved to {settings.job.output}")

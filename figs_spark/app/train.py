@@ -51,10 +51,10 @@ from figs_spark.app.metrics import (
     with_label_numbers,
 )
 from figs_spark.app.outputs import Folder, appearing, check_output, check_output_here
-from figs_spark.app.sources import Input, only, prepared, read, require
+from figs_spark.app.sources import Input, need_columns, only, prepared, read, require
 from figs_spark.app.spreadsheets import safe_csv
 from figs_spark.clinical.small_cells import safe_line
-from figs_spark.dataframes.columns import column
+from figs_spark.dataframes.columns import column, folding
 from figs_spark.stages.base.checks import Checked
 from figs_spark.stages.gfigs.model import GroupedModel
 from figs_spark.stages.params.values import by_feature, system
@@ -94,7 +94,7 @@ class Train(Input):
 
 
 SETTINGS = Train
-LEAF_ROWS = "minInstancesPerNode"
+LEAF_ROWS, CATEGORY_ROWS = "minInstancesPerNode", "minCategoryCount"
 
 
 def check(settings: Settings[Train]) -> None:
@@ -120,18 +120,22 @@ def check_systems(settings: Settings[Train]) -> None:
 
 
 def check_leaves(settings: Settings[Train]) -> None:
-    """With privacy: strict no leaf may stand for few rows: its value and its count are saved."""
-    rows = settings.job.model.get(LEAF_ROWS)
-    if settings.job.privacy == "strict" and rows is not None and rows < STRICT:
-        message = f"privacy: strict needs at least {STRICT} rows in a leaf, got {rows}."
-        raise settings.error(f"model.{LEAF_ROWS}", message)
+    """With privacy: strict no leaf may stand for few rows, and no category that is named: the
+    value and the count of a leaf are saved, and so is the name."""
+    if settings.job.privacy == "open":
+        return
+    for name, place in ((LEAF_ROWS, "in a leaf"), (CATEGORY_ROWS, "of a category")):
+        rows = settings.job.model.get(name)
+        if rows is not None and rows < STRICT:
+            message = f"privacy: strict needs at least {STRICT} rows {place}, got {rows}."
+            raise settings.error(f"model.{name}", message)
 
 
 def with_large_leaves(settings: Settings[Train]) -> Settings[Train]:
-    """With privacy: strict the leaves have at least as many rows as a count that is shown."""
+    """With privacy: strict leaves and categories have as many rows as a count that is shown."""
     if settings.job.privacy == "open":
         return settings
-    model = {LEAF_ROWS: STRICT, **settings.job.model}
+    model = {LEAF_ROWS: STRICT, CATEGORY_ROWS: STRICT, **settings.job.model}
     return replace(settings, job=replace(settings.job, model=model))
 
 
@@ -166,8 +170,11 @@ def load(spark: SparkSession, settings: Settings[Train]) -> tuple[DataFrame, Set
     values = settings.job
     if values.input is not None:
         data = read(spark, replace(settings, job=replace(values, derive={}, where=None)))
-        if taken := [name for name in values.derive if name in data.columns]:
-            message = f"the input already has a column '{taken[0]}'. Choose another name."
+        fold = folding(data)
+        present = {fold(name): name for name in data.columns}
+        if taken := [name for name in values.derive if fold(name) in present]:
+            same = present[fold(taken[0])]
+            message = f"the input already has a column '{same}'. Choose another name."
             raise settings.error(f"derive.{taken[0]}", message, UNFIT_INPUT)
         return prepared(data, settings), settings
     group = values.split.group or (None if values.split.column else "patient_id")
@@ -198,6 +205,7 @@ def columns(
 ) -> tuple[list[str], DataFrame]:
     """The features, and the table with the columns in use."""
     values = settings.job
+    need_columns(data, values.exclude)
     label = str(values.label)
     others = [c for c in (values.weight, values.reference, values.split.column) if c]
     others += [c for c in (values.split.group, *columns_in_params(values.model)) if c]

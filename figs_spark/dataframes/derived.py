@@ -1,8 +1,4 @@
-"""Columns that SQL expressions derive from the other columns of a row.
-
-The expressions are saved with a model, and a saved model is not trusted. So an expression may not
-read other tables, call Java, make several rows of one, or depend on other rows, chance or the time.
-"""
+"""Columns that SQL expressions derive from the other columns of a row."""
 
 from __future__ import annotations
 
@@ -14,45 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from figs_spark.dataframes.columns import folding
-
-REFUSED = {
-    "reads other tables": ("select",),
-    "calls Java": ("reflect", "try_reflect", "java_method"),
-    "depends on other rows": ("over", "monotonically_increasing_id", "spark_partition_id"),
-    "makes several rows of one": (
-        "explode",
-        "explode_outer",
-        "posexplode",
-        "posexplode_outer",
-        "inline",
-        "inline_outer",
-        "stack",
-    ),
-    "depends on chance": ("rand", "randn", "random", "randstr", "uniform", "uuid", "shuffle"),
-    "depends on when it is scored": (
-        "current_date",
-        "current_timestamp",
-        "curdate",
-        "localtimestamp",
-        "now",
-        "input_file_name",
-    ),
-}
-QUOTED = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"|`(?:[^`]|``)*`")
-WORD = re.compile(r"[A-Za-z_]\w*")
-
-
-def check_expression(sql: str) -> None:
-    """ValueError if an expression is empty, or more than a value derived from its row."""
-    if not sql.strip():
-        raise ValueError("the expression is empty")
-    words = {word.lower() for word in WORD.findall(QUOTED.sub(" '' ", sql))}
-    for problem, refused in REFUSED.items():
-        if used := sorted(words & set(refused)):
-            raise ValueError(
-                f"{sql!r:.80} {problem} ('{used[0]}'); a derived column is computed from the other "
-                f"columns of its row"
-            )
+from figs_spark.dataframes.row_sql import check_expression, names_in
 
 
 def with_derived(dataset: DataFrame, expressions: Mapping[str, str], source: str) -> DataFrame:
@@ -61,6 +19,11 @@ def with_derived(dataset: DataFrame, expressions: Mapping[str, str], source: str
     present = {fold(name) for name in dataset.columns} if expressions else set()
     for name, sql in expressions.items():
         if fold(name) in present:
+            if fold(name) in map(fold, names_in(sql)):
+                raise ValueError(
+                    f"Column '{name}' ({source}) is derived from the column of this name in the "
+                    f"table: {sql!r:.120}. Give it another name."
+                )
             continue
         check_expression(sql)
         try:

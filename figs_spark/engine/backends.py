@@ -25,6 +25,7 @@ from figs_spark.engine.blocks import Block
 from figs_spark.engine.candidates import PASS_BYTES
 from figs_spark.engine.grower import Growth, Requests, grow
 from figs_spark.engine.histograms import Floats, Layout, Rows, Sums, accumulate
+from figs_spark.engine.kernels.accumulate import CHUNK
 from figs_spark.engine.progress import Progress
 from figs_spark.engine.table import Target
 from figs_spark.engine.weights import Weights
@@ -247,7 +248,7 @@ class ClusterBackend(Backend):
 def _blocks(batches: Iterator[pa.RecordBatch], target: Target) -> Iterator[Block] | None:
     """The blocks of a partition; None if it has none."""
     compat.spare_garbage_collection()
-    blocks = records.from_records(batches, target)
+    blocks = records.from_records(batches, target, CHUNK)
     first = next(blocks, None)
     return None if first is None else chain([first], blocks)
 

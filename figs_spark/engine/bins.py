@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from figs_spark.engine.histograms import CODE_DTYPE, CODES, Floats
 from figs_spark.engine.kernels import encode, jit
-from figs_spark.engine.kernels.records import EdgeArrays
+from figs_spark.engine.kernels.records import EdgeArrays, Grids
 from figs_spark.engine.splits import BinSplit
 from figs_spark.treesum import Feature, Split
 from figs_spark.treesum.nodes import CODE, Category
@@ -83,8 +83,10 @@ class Bins:
         table = np.ascontiguousarray(table, dtype=np.float64)
         codes = np.empty(table.shape, dtype=CODE_DTYPE)
         strangers = np.zeros(len(self.features), dtype=np.int64)
-        run = encode.encode if jit.available() else encode.encode_plain
-        run(table, self._arrays, codes, strangers)
+        if jit.available():
+            encode.encode(table, self._arrays, self._grids, codes, strangers)
+        else:
+            encode.encode_plain(table, self._arrays, codes, strangers)
         return codes, {int(j): self._unknown(int(j), table) for j in np.flatnonzero(strangers)}
 
     def _unknown(self, j: int, table: Floats) -> Floats:
@@ -148,16 +150,22 @@ class Bins:
     @cached_property
     def _arrays(self) -> EdgeArrays:
         """As the kernel takes them."""
-        counts = [len(f.edges) for f in self.features]
+        counts = [len(f.edges) + 1 for f in self.features]
         lengths = zip(counts, self.features, strict=True)
-        values = [np.zeros(n + 1) if f.values is None else f.values for n, f in lengths]
+        values = [np.zeros(n) if f.values is None else f.values for n, f in lengths]
         return EdgeArrays(
-            edges=np.concatenate([f.edges for f in self.features]),
+            edges=np.concatenate([np.append(f.edges, np.inf) for f in self.features]),
             starts=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
             values=np.concatenate(values),
             exact=np.array([f.values is not None for f in self.features], dtype=np.uint8),
             other=np.array([f.other for f in self.features], dtype=np.uint8),
         )
+
+    @cached_property
+    def _grids(self) -> Grids:
+        grids = encode.empty_grids(len(self.features))
+        encode.lay_grids(self._arrays.edges, self._arrays.starts, grids)
+        return grids
 
 
 def _in_reading_order(listed: list[int], chosen: BinSplit) -> list[int]:

@@ -12,10 +12,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from figs_spark.engine.histograms import CODE_DTYPE, Floats
 from figs_spark.engine.table import Target
+
+PARTITION_BITS = 40  # of the number of a row come after that of its partition
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,11 @@ class Block:
 
     def __len__(self) -> int:
         return len(self.codes)
+
+    @property
+    def partition(self) -> int:
+        """The number of the partition that packed the rows."""
+        return self.first >> PARTITION_BITS
 
 
 # One record per block, and one per partition with a report. Arrays are kept as bytes.
@@ -65,23 +73,61 @@ def report_record(report: str) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist([{"report": report}], schema=ARROW)
 
 
-def from_records(batches: Iterable[pa.RecordBatch], target: Target) -> Iterator[Block]:
-    """The blocks of records, without a copy; reports are passed over."""
+def from_records(
+    batches: Iterable[pa.RecordBatch], target: Target, least_rows: int = 1
+) -> Iterator[Block]:
+    """The blocks of records, without a copy; reports are passed over.
+
+    If a record has fewer rows than `least_rows`, those that follow it in its batch are in the same
+    block: their bytes lie behind one another.
+    """
     for batch in batches:
         columns = {name: batch.column(name) for name in ("first", *DTYPES)}
-        for k in range(batch.num_rows):
-            if columns["codes"][k].is_valid:
-                yield _block({name: column[k] for name, column in columns.items()}, target)
+        for start, stop in _runs(columns, np.dtype(target.dtype).itemsize, least_rows):
+            yield _block(columns, start, stop, target)
 
 
-def _block(record: dict[str, Any], target: Target) -> Block:
+def _runs(
+    columns: dict[str, pa.Array], label_bytes: int, least_rows: int
+) -> Iterator[tuple[int, int]]:
+    """The records of each block, as places from and to."""
+    firsts = columns["first"].to_pylist()
+    lengths = pc.binary_length(columns["target"]).to_pylist()
+    is_block = columns["codes"].is_valid().to_pylist()
+    start = 0
+    while start < len(firsts):
+        stop, end = start + 1, 0
+        if is_block[start]:
+            end = firsts[start] + lengths[start] // label_bytes
+            while (
+                stop < len(firsts)
+                and is_block[stop]
+                and firsts[stop] == end < firsts[start] + least_rows
+            ):
+                end += lengths[stop] // label_bytes
+                stop += 1
+            yield start, stop
+        start = stop
+
+
+def _block(columns: dict[str, pa.Array], start: int, stop: int, target: Target) -> Block:
     arrays = {
-        name: np.frombuffer(record[name].as_buffer(), dtype or target.dtype)
+        name: _numbers(columns[name], start, stop, dtype or target.dtype)
         for name, dtype in DTYPES.items()
-        if record[name].is_valid
+        if columns[name][start].is_valid
     }
     rows = len(arrays["target"])
     arrays["codes"] = arrays["codes"].reshape(rows, -1)
     if len(arrays.get("weight", ())) > rows:
         arrays["weight"] = arrays["weight"].reshape(rows, -1)
-    return Block(record["first"].as_py(), **arrays)
+    return Block(columns["first"][start].as_py(), **arrays)
+
+
+def _numbers(column: pa.Array, start: int, stop: int, dtype: Any) -> NDArray[Any]:
+    """The bytes of some records as one array."""
+    _, ends, content = column.buffers()
+    kind = np.int64 if pa.types.is_large_binary(column.type) else np.int32
+    places = np.frombuffer(ends, kind, column.offset + stop + 1)
+    begin, end = int(places[column.offset + start]), int(places[column.offset + stop])
+    count = (end - begin) // np.dtype(dtype).itemsize
+    return np.frombuffer(content, dtype, count, begin)

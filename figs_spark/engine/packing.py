@@ -3,9 +3,9 @@
 Small tables are collected once and packed in the driver. Others are read twice: Spark samples rows
 for the bins (by a hash of their content, so that the sample does not depend on how the rows are
 partitioned), then Python workers encode all rows. While encoding they check the bins: a feature
-that looked as if it had few distinct values is verified on every row, and where a value is found
-that the sample had missed, it gets a bin and the rows are encoded again. So no value is lost,
-however rare.
+that looked as if it had few distinct values is verified on every row, and a value that the sample
+had missed gets a bin (`strangers`). Only if these are many, or the blocks stay on the executors,
+the rows are encoded again. So no value is lost, however rare.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import json
 import logging
 import math
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -35,13 +35,13 @@ from figs_spark.engine.histograms import Floats
 from figs_spark.engine.progress import PACK, QUIET, Progress
 from figs_spark.engine.row_numbers import numbered_blocks, numbered_frame
 from figs_spark.engine.storage import stored
+from figs_spark.engine.strangers import Strangers, Values, few, with_new_bins
 from figs_spark.engine.table import Table, Target
 
 MANY = 1 << 20  # partitions, where their number is not known: more than there are cores
 TASKS_PER_CORE = 2  # that pack, if there are more partitions
 UNEVEN = 1.5  # times the rows of an even share, from which on blocks are dealt out again
 HASHED_FEATURES = 8  # tell rows apart, when some are drawn
-UNSEEN = 1024  # values without a bin that a partition reports per feature, at most
 
 log = logging.getLogger("figs_spark")
 
@@ -98,16 +98,12 @@ def _read_sample(table: Table, frame: DataFrame) -> Floats:
 
 
 def pack_here(table: Table, max_bins: int, progress: Progress = QUIET) -> tuple[Bins, list[Block]]:
-    """Collect a small table and pack it in the driver."""
+    """Collect a small table, if it is not here already, and pack it in the driver."""
     progress.phase(PACK)
-    with compat.arrow_batches(table.frame.sparkSession, table.block_rows):
-        arrow = compat.to_arrow(table.frame)
-    matrix = to_table(arrow.column("x"), len(table.features))
-    if table.texts is not None:
-        features, matrix = table.texts.encode(arrow, matrix)
-        table = replace(table, features=features)
-    labels = arrow.column("y").to_numpy()
-    _check_source(table, Reports({}, len(labels), float(labels.sum()), len(labels)))
+    if table.here is not None:
+        matrix, arrow = table.here.matrix, table.here.columns
+    else:
+        table, matrix, arrow = _collected(table)
     bins = make_bins(matrix, table.features, max_bins, cuts=table.allowed_cuts)
     packed = []
     for first in range(0, len(matrix), table.block_rows):
@@ -117,6 +113,19 @@ def pack_here(table: Table, max_bins: int, progress: Progress = QUIET) -> tuple[
         _check_categories(table, strangers)
         packed.append(_block(first, codes, part, table.target))
     return bins, numbered_blocks(packed) if table.numbered else packed
+
+
+def _collected(table: Table) -> tuple[Table, Floats, pa.Table]:
+    """The table with its texts encoded, the features, and the other columns."""
+    with compat.arrow_batches(table.frame.sparkSession, table.block_rows):
+        arrow = compat.to_arrow(table.frame)
+    matrix = to_table(arrow.column("x"), len(table.features))
+    if table.texts is not None:
+        features, matrix = table.texts.encode(arrow, matrix)
+        table = replace(table, features=features)
+    labels = arrow.column("y").to_numpy()
+    _check_source(table, Reports({}, len(labels), float(labels.sum()), len(labels)))
+    return table, matrix, arrow
 
 
 def collect_packed(
@@ -130,13 +139,16 @@ def collect_packed(
             cores = compat.parallelism(table.frame.sparkSession)
             arrow = compat.to_arrow(_packed_frame(table, bins, TASKS_PER_CORE * cores))
         reports = _reports(arrow)
-        if not reports.unseen:
-            _check_source(table, reports)
-            packed = blocks.from_records(arrow.to_batches(), table.target)
-            in_order = sorted(packed, key=lambda block: block.first)
-            return bins, numbered_blocks(in_order) if table.numbered else in_order
         _check_categories(table, reports.unseen)
-        bins = bins.widened(reports.unseen, table.features, max_bins)
+        widened = bins.widened(reports.unseen, table.features, max_bins)
+        if reports.coded:
+            _check_source(table, reports)
+            packed = list(blocks.from_records(arrow.to_batches(), table.target))
+            if reports.unseen:
+                packed = with_new_bins(packed, bins, widened, reports.strangers)
+            packed.sort(key=lambda block: block.first)
+            return widened, numbered_blocks(packed) if table.numbered else packed
+        bins = widened
 
 
 @contextmanager
@@ -206,19 +218,24 @@ class Reports:
     rows: float
     label_sum: float
     most_rows: float  # of a partition
+    strangers: Mapping[int, Values] = field(default_factory=dict)  # the same by partition
+    coded: bool = True  # whether each has a code
 
 
 def _reports(noted: pa.Table) -> Reports:
     unseen: dict[int, Floats] = {}
+    strangers: dict[int, Values] = {}
     reports = [json.loads(text) for text in noted.column("report").drop_null().to_pylist()]
     for report in reports:
-        for j, values in report["unseen"].items():
-            known = unseen.get(int(j), np.zeros(0))
-            unseen[int(j)] = _few(np.union1d(known, np.array(values, dtype=np.float64)))
+        own = {int(j): values for j, values in report["unseen"].items()}
+        strangers[report["partition"]] = own
+        for j, values in own.items():
+            known = unseen.get(j, np.zeros(0))
+            unseen[j] = few(np.union1d(known, np.array(values, dtype=np.float64)))
     rows, label_sum = (math.fsum(report[name] for report in reports) for name in ("rows", "sum"))
-    return Reports(
-        unseen, rows, label_sum, max((report["rows"] for report in reports), default=0.0)
-    )
+    most_rows = max((report["rows"] for report in reports), default=0.0)
+    coded = all(report["coded"] for report in reports)
+    return Reports(unseen, rows, label_sum, most_rows, strangers, coded)
 
 
 def _check_categories(table: Table, unseen: dict[int, Floats]) -> None:
@@ -255,15 +272,16 @@ def _pack_partition(
     batches: Iterator[pa.RecordBatch], bins: Bins, target: Target, fit: str
 ) -> Iterator[pa.RecordBatch]:
     compat.spare_garbage_collection()
-    first = compat.partition_number() << 40
-    unseen: dict[int, Floats] = {}
+    partition = compat.partition_number()
+    first = partition << blocks.PARTITION_BITS
+    strangers = Strangers(bins)
     rows = label_sum = 0.0
     for batch in batches:
         if batch.num_rows == 0:
             continue
-        codes, strangers = bins.encode(to_table(batch.column("x"), len(bins.features)))
-        for j, values in strangers.items():
-            unseen[j] = _few(np.union1d(unseen.get(j, np.zeros(0)), values))
+        matrix = to_table(batch.column("x"), len(bins.features))
+        codes, unseen = bins.encode(matrix)
+        strangers.take(codes, matrix, unseen)
         block = _block(first, codes, batch, target)
         yield blocks.to_record(block)
         times = np.ones(batch.num_rows) if block.count is None else block.count
@@ -271,20 +289,14 @@ def _pack_partition(
         label_sum += float(times @ batch.column("y").to_numpy(zero_copy_only=False))
         first += batch.num_rows
     if rows:
-        without_bin = {j: v.tolist() for j, v in unseen.items()}
-        report = {"unseen": without_bin, "rows": rows, "sum": label_sum}
+        report = {
+            "partition": partition,
+            "unseen": strangers.values,
+            "coded": strangers.coded,
+            "rows": rows,
+            "sum": label_sum,
+        }
         yield blocks.report_record(json.dumps(report))
-
-
-def _few(values: Floats) -> Floats:
-    """At most UNSEEN of the values: those that a scrambling of their bits puts first, so that the
-    choice is the same however the rows were partitioned."""
-    if len(values) <= UNSEEN:
-        return values
-    bits = values.view(np.uint64)
-    with np.errstate(over="ignore"):
-        scrambled = (bits ^ (bits >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
-    return np.sort(values[np.argsort(scrambled, kind="stable")[:UNSEEN]])
 
 
 def _block(

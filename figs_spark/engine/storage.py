@@ -55,14 +55,15 @@ def _written(frame: DataFrame, work_dir: str) -> Iterator[DataFrame]:
     spark = frame.sparkSession
     path = f"{work_dir.rstrip('/')}/figs_spark_{uuid.uuid4().hex}"
     _check_writable(spark, work_dir, path)
+    stopped = True
     try:
         _write(frame, work_dir, path)
         yield spark.read.schema(SCHEMA).parquet(path)
-    except BaseException:
-        _cancel(spark)
-        raise
+        stopped = False
     finally:
-        remove(spark, path)
+        if stopped:
+            _cancel(spark)
+        remove(spark, path, stopped)
 
 
 def _check_writable(spark: SparkSession, work_dir: str, path: str) -> None:
@@ -76,6 +77,10 @@ def _check_writable(spark: SparkSession, work_dir: str, path: str) -> None:
             f"workDir '{work_dir}' cannot be written to: {_reason(error)}. Name a directory that "
             f"the driver and all executors can write to."
         ) from error
+    except BaseException:  # an interrupt
+        _cancel(spark)
+        remove(spark, path, stopped=True)
+        raise
 
 
 def _write(frame: DataFrame, work_dir: str, path: str) -> None:
@@ -106,18 +111,25 @@ def _cancel(spark: SparkSession) -> None:
             log.debug("running operations were not interrupted: %s", error)
 
 
-def remove(spark: SparkSession, path: str) -> None:
-    """Delete a folder, on whatever file system it is; log its path if that fails."""
+def remove(spark: SparkSession, path: str, stopped: bool = False) -> None:
+    """Delete a folder, on whatever file system it is; log its path if that fails.
+
+    If the work was stopped, tasks may still write for a moment: then it is looked for again.
+    """
+    gone = False
     for attempt in range(ATTEMPTS):
         if attempt:
             time.sleep(PAUSE)
         try:
-            _remove_once(spark, path)
-            if not _exists(spark, path):
-                return
+            if attempt == 0 or _exists(spark, path):
+                _remove_once(spark, path)
+            gone = not _exists(spark, path)
         except Exception as error:
             log.debug("'%s' is still there: %s", path, error)
-    log.warning("'%s' could not be deleted. It holds packed rows: delete it.", path)
+        if gone and not stopped:
+            return
+    if not gone:
+        log.warning("'%s' could not be deleted. It holds packed rows: delete it.", path)
 
 
 def _remove_once(spark: SparkSession, path: str) -> None:

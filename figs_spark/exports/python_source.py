@@ -13,6 +13,7 @@ from figs_spark.treesum.cases import cases, takes_listed
 from figs_spark.treesum.code_systems import code_system
 from figs_spark.treesum.nodes import IDENTITY, add_in_runs
 from figs_spark.treesum.text import describe, describe_each
+from figs_spark.treesum.visible import visible
 
 MOST_PRINTED = 200  # leaves; a larger model is not printed in the docstring
 
@@ -92,7 +93,7 @@ def _docstring(model: Instrument, proof: str) -> str:
         f"Fingerprint of the model: {model.fingerprint}",
         f"Written by figs_spark {model.version}; {proof}.",
     ]
-    text = "\n".join(lines).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    text = visible("\n".join(lines)).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
     return f'"""{text}\n"""'
 
 

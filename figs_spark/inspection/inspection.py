@@ -53,7 +53,7 @@ class InspectedColumn:
     why: str
     kept: bool
     missing: int
-    missing_label: float
+    missing_label: float | None  # None if too few rows miss it to say so
     distinct: int
     strength: float
     frequent: tuple[FrequentValue, ...] = ()
@@ -206,7 +206,7 @@ def _inspected(counted: Counted, label: Label, least: int) -> InspectedColumn:
         why=verdict.why,
         kept=verdict.kept,
         missing=counted.missing.rows,
-        missing_label=counted.missing.mean,
+        missing_label=counted.missing.mean if counted.missing.rows >= least else None,
         distinct=counted.distinct,
         strength=strength(counted, label),
         frequent=() if verdict.hide_values else _frequent(counted, least),

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, NumericType, StringType
 
 from figs_spark.dataframes.columns import column, listed
-from figs_spark.dataframes.derived import check_expression
+from figs_spark.dataframes.row_sql import check_expression
 from figs_spark.inspection.counts import Label
 
 MOST_CLASSES = 20  # more numbers are an amount

@@ -67,7 +67,7 @@ def _used(columns: Sequence[InspectedColumn], look: Inspection) -> Html:
 
 def _line(c: InspectedColumn, look: Inspection) -> list[str | Html]:
     missing = element("span", share(c.missing / look.rows))
-    if c.missing:
+    if c.missing_label is not None:
         missing += element("span", outcome(c.missing_label, look), class_="quiet share")
     remarks = [element("span", note, class_="remark") for note in c.notes]
     return [

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from figs_spark.dataframes.columns import quoted as sql_name
 from figs_spark.inspection.inspection import Inspection
 from figs_spark.inspection.text import headline, label_share
 from figs_spark.inspection.verdicts import PATIENT
@@ -56,7 +57,8 @@ def _input(look: Inspection, source: Source) -> Iterator[str]:
     yield from ["# Should such rows be left out? Then set `where`."] if decided else []
     if look._label.missing and source.where is None:
         name = look._label.source
-        condition = f"`{name}` is not null" if name else f"({look._label.name}) is not null"
+        label = sql_name(name) if name else f"({look._label.name})"
+        condition = f"{label} is not null"
         yield f"where: {quoted(condition)}   # {look._label.missing:,} rows have no label"
     elif source.where is not None:
         yield f"where: {quoted(source.where)}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from figs_spark.pictures.colours import INK
 from figs_spark.pictures.shapes import Text
@@ -30,6 +31,7 @@ def text_width(text: str, size: float, bold: bool = False) -> float:
     return sum(map(_character_width, text)) * size * (BOLD if bold else 1.0)
 
 
+@lru_cache(4096)
 def _character_width(character: str) -> float:
     if unicodedata.combining(character):
         return 0.0

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from figs_spark.treesum.code_systems import code_system
+from figs_spark.treesum.given_values import check_cells, check_once
 from figs_spark.treesum.times import TIMES, to_numbers
 
 Category = str | bool | float
@@ -310,6 +311,7 @@ class TreeSum:
             missing = [self.features[j].name for j in used if self.features[j].name not in values]
             if missing:
                 raise ValueError(f"The model needs the columns {missing}, which are missing.")
+            check_once(values.columns, [self.features[j].name for j in used])
             cells = {j: _cells(values[self.features[j].name]) for j in used}
             return {j: _column(self.features[j], c) for j, c in cells.items()}, len(values)
         # A list of rows may mix types, and NumPy would turn [1.0, True, "a"] into text.
@@ -373,6 +375,7 @@ def _column(feature: Feature, cells: NDArray[Any]) -> NDArray[Any]:
     """Numbers as float64 with NaN for missing; text and booleans as objects."""
     if not feature.holds_numbers:
         cells = np.asarray(cells, dtype=object)
+        check_cells(feature.name, feature.kind, cells)
         return np.array([feature.resolved(v) for v in cells], object) if feature.system else cells
     if feature.is_time and cells.dtype.kind in "OMU":
         return to_numbers(feature.kind, cells)

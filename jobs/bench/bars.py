@@ -15,13 +15,17 @@ from jobs.bench.presets import (
     AUTO,
     BAGGED,
     BAGGED_IMODELS,
+    BAND_REGRESSION,
+    BY_BAND,
     CLUSTER,
     EVEN,
     FOREST,
     GROUPS,
     IMODELS,
+    INDEXED_TREE,
     LAYOUTS,
     ONE_MEMBER,
+    RELEASED,
     TEN_MEMBERS,
     TREE,
     WIDE_ARRAY,
@@ -38,7 +42,11 @@ COMPARED: dict[str, list[tuple[str, str, float]]] = {  # by case: numerator, den
     "members": [(BAGGED_IMODELS, BAGGED, 20)],
     "forest": [(BAGGED, FOREST, 1), (TEN_MEMBERS, ONE_MEMBER, 4)],
     "small fit": [(AUTO, TREE, 0.35), (GROUPS, TREE, 2.2)],
-    "wide": [(WIDE_ARRAY, CLUSTER, 0.08)],
+    "mixed": [(AUTO, INDEXED_TREE, 0.4)],
+    "flights": [(AUTO, INDEXED_TREE, 0.5)],
+    "bands": [(BY_BAND, BAND_REGRESSION, 1.5)],
+    "wide": [(CLUSTER, RELEASED, 0.2), (WIDE_ARRAY, RELEASED, 0.08)],
+    "twice as large": [(CLUSTER, RELEASED, 0.75)],
     "partitions": [
         (laid_out(mode, layout), laid_out(mode, EVEN), 1.3)
         for mode in (AUTO, CLUSTER)
@@ -49,6 +57,9 @@ COMPARED: dict[str, list[tuple[str, str, float]]] = {  # by case: numerator, den
 SCORED: dict[str, list[tuple[str, str, float]]] = {  # the same for the time to score
     "scoring": [(BAGGED, FOREST, 0.5), (BAGGED, XGBOOST_TREES, 1)],
 }
+FIRST: dict[str, list[tuple[str, str, float]]] = {  # the same for the first fit of a session
+    "mixed": [(AUTO, INDEXED_TREE, 0.8)],
+}
 GROWN = {RIDGE: 1.5, LOGISTIC: 4}  # ways to grow: times as long as greedily, at most
 MORE_JOBS = {RIDGE: 0, LOGISTIC: 1}  # than greedily, at most; the refit needs one
 JOBS = {"small fit": {AUTO: 1, GROUPS: 7}}  # by case and contender: Spark jobs at most
@@ -58,6 +69,7 @@ PACK_TO_SCAN = 2
 SCORING_TO_SUM = 2
 DOUBLED = 2.1  # times as long for twice as much
 MORE_PARTITIONS = 1.1  # times as long for twice the partitions
+NO_MORE_MEMORY = 1.05  # times that of an earlier release
 SAME_MEMORY = 1.25  # times as much for twice the rows: blocks bound it, not rows
 DRIVER_GB = 6
 
@@ -101,6 +113,11 @@ def case_bars(result: CaseResult) -> Iterator[Bar]:
     size = f"{result.rows:,} x {result.case.features}"
     for over, under, limit in SCORED.get(result.case.name, []):
         yield Bar(f"{size}: scoring, {over} / {under}", ratio(result.scoring, over, under), limit)
+    for over, under, limit in FIRST.get(result.case.name, []) if result.first else []:
+        what = f"{result.title}: first fit of a session, {over} / {under}"
+        yield Bar(what, ratio(result.first, over, under), limit)
+    if RELEASED in result.fits:
+        yield from memory_bars(result)
     for name, most in JOBS.get(result.case.name, {}).items():
         yield Bar(f"{result.title}: jobs of {name}", result.fits[name].jobs, most)
     if result.floors:
@@ -119,6 +136,15 @@ def case_bars(result: CaseResult) -> Iterator[Bar]:
     if AUTO in result.scoring:
         scoring = ratio(result.scoring, AUTO, SUM)
         yield Bar(f"{size}: scoring by figs_spark / {SUM}", scoring, SCORING_TO_SUM)
+
+
+def memory_bars(result: CaseResult) -> Iterator[Bar]:
+    """The memory of each contender beside that of an earlier release."""
+    before = result.fits[RELEASED].memory
+    for name, fit in result.fits.items():
+        for role in (DRIVER, WORKER) if name != RELEASED else ():
+            what = f"{result.title}: {role}, memory of {name} / {RELEASED}"
+            yield Bar(what, quotient(fit.memory.get(role), before.get(role)), NO_MORE_MEMORY)
 
 
 def curve_bars(curve: Curve) -> Iterator[Bar]:

@@ -13,7 +13,8 @@ from pyspark.sql import functions as F
 
 from jobs.bench.contenders import CONTENDERS, Scorer, Task
 from jobs.bench.data import Data
-from jobs.bench.environment import job_count
+from jobs.bench.environment import heap, job_count
+from jobs.bench.first_fits import measure_first
 from jobs.bench.floors import measure_floors
 from jobs.bench.measuring import Timing, in_turns
 from jobs.bench.presets import Case
@@ -31,6 +32,7 @@ class CaseResult:
     fits: Timings
     scoring: Timings = field(default_factory=dict)
     floors: Timings = field(default_factory=dict)
+    first: Timings = field(default_factory=dict)
     ways: Timings = field(default_factory=dict)
 
     @property
@@ -40,7 +42,7 @@ class CaseResult:
 
     @property
     def timings(self) -> list[Timing]:
-        parts = (self.fits, self.scoring, self.floors, self.ways)
+        parts = (self.fits, self.first, self.scoring, self.floors, self.ways)
         return [timing for part in parts for timing in part.values()]
 
     def to_dict(self) -> dict[str, Any]:
@@ -53,6 +55,7 @@ class CaseResult:
             "splits": case.splits,
             "bins": case.bins,
             "fits": {name: fit.to_dict() for name, fit in self.fits.items()},
+            "first": {name: timing.to_dict() for name, timing in self.first.items()},
             "scoring": {name: timing.to_dict() for name, timing in self.scoring.items()},
             "floors": {name: timing.to_dict() for name, timing in self.floors.items()},
             "ways": {name: timing.to_dict() for name, timing in self.ways.items()},
@@ -68,8 +71,9 @@ def measure_case(spark: SparkSession, case: Case, data: Data, folder: Path) -> C
         cached.unpersist()
     scoring = measure_scoring(spark, case, data, fits) if case.scoring else {}
     floors = measure_floors(spark, task, case.floors, folder) if case.floors else {}
+    first = measure_first(case, task, heap(spark)) if case.first else {}
     ways = measure_ways(spark, task, case.ways) if case.ways else {}
-    return CaseResult(case, data.rows, fits, scoring, floors, ways)
+    return CaseResult(case, data.rows, fits, scoring, floors, first, ways)
 
 
 def measure_fits(spark: SparkSession, case: Case, task: Task) -> Timings:

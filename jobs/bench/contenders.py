@@ -5,14 +5,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from pyspark.ml import Estimator, Pipeline
-from pyspark.ml.classification import RandomForestClassifier
-from pyspark.ml.feature import VectorAssembler
+from pyspark.ml.classification import DecisionTreeClassifier, RandomForestClassifier
+from pyspark.ml.feature import StringIndexer, VectorAssembler
 from pyspark.ml.functions import vector_to_array
 from pyspark.ml.regression import DecisionTreeRegressor, GBTRegressor, RandomForestRegressor
 from pyspark.sql import DataFrame, SparkSession
@@ -24,14 +25,18 @@ from figs_spark import (
     FIGSClassifier,
     FIGSRegressionModel,
     FIGSRegressor,
+    GFIGSClassifier,
     GFIGSRegressor,
 )
 from figs_spark.engine.training import train
 from figs_spark.stages.base.checks import check
-from jobs.bench import presets
+from figs_spark.stages.gfigs.groups import group_number
+from figs_spark.stages.gfigs.membership import GROUP, VECTOR, classifier_for, fit_classifier
+from figs_spark.stages.gfigs.membership_columns import vector
+from jobs.bench import presets, releases
 from jobs.bench.data import LABEL, Data
 from jobs.bench.layouts import ARRAY, as_array, file_by_file, in_files
-from jobs.bench.measuring import in_turns
+from jobs.bench.measuring import Measured, in_turns
 
 PREDICTION = "prediction"
 IMODELS_ROWS = 100_000  # above it, one fit takes minutes to hours
@@ -56,10 +61,11 @@ Scorer = Callable[[Any], Any]  # DataFrame to DataFrame with predictions, or arr
 
 @dataclass(frozen=True)
 class Contender:
-    fit: Callable[[SparkSession, Task], Scorer]
+    fit: Callable[[SparkSession, Task], Scorer | Measured]
     package: str = "pyspark"
     on_spark: bool = True
     most_rows: int | None = None
+    release: str = ""  # an earlier one: it runs, and warms up, in a process of its own
 
     def obstacle(self, rows: int) -> str:
         """Why it cannot take part; empty if it can."""
@@ -67,7 +73,7 @@ class Contender:
             return f"not installed: {self.package}"
         if self.most_rows is not None and rows > self.most_rows:
             return f"skipped: {rows:,} rows, more than {self.most_rows:,}"
-        return ""
+        return releases.obstacle(self.release) if self.release else ""
 
     def r2(self, spark: SparkSession, scorer: Scorer, data: Data) -> float:
         """R2 on the held-out rows; for classes, R2 of the probability."""
@@ -104,6 +110,27 @@ def figs_on_array(spark: SparkSession, task: Task) -> Scorer:
     return lambda frame: model.transform(
         frame.select(F.array(*task.data.features).alias(ARRAY), LABEL)
     )
+
+
+def figs_released(release: str) -> Callable[[SparkSession, Task], Measured]:
+    """The package of an earlier release; its model is read and scored by the present one."""
+
+    def fit(spark: SparkSession, task: Task) -> Measured:
+        folder = Path(task.data.files[0]).parents[1]
+        order = releases.Order(
+            files=task.data.files,
+            warming=warming(task.data).files,
+            features=task.data.features,
+            label=LABEL,
+            splits=task.splits,
+            bins=task.bins,
+            heap=str(spark.conf.get("spark.driver.memory")),
+            model=str(folder / "model-of-a-release"),
+        )
+        done = releases.fit_with(release, order, folder)
+        return Measured(FIGSRegressionModel.load(done.model).transform, done.seconds, done.peaks)
+
+    return fit
 
 
 def figs_groups(spark: SparkSession, task: Task) -> Scorer:
@@ -199,6 +226,56 @@ def assembled(spark: SparkSession, task: Task, estimator: Estimator[Any]) -> Any
     return Pipeline(stages=[assembler, estimator]).fit(task.frame(spark))
 
 
+def indexed_tree(spark: SparkSession, task: Task) -> Scorer:
+    """A tree of depth 4 on text by its index; each value has a bin, as MLlib needs it."""
+    frame = task.frame(spark)
+    texts = [name for name, kind in frame.dtypes if kind == "string"]
+    indices = [f"{name} index" for name in texts]
+    inputs = [*indices, *(name for name in task.data.features if name not in texts)]
+    bins = max(task.bins, task.data.most_texts + 1)
+    stages: list[Any] = [
+        StringIndexer(inputCols=texts, outputCols=indices, handleInvalid="keep"),
+        VectorAssembler(inputCols=inputs, outputCol="features", handleInvalid="keep"),
+        DecisionTreeClassifier(labelCol=LABEL, maxDepth=4, maxBins=bins),
+    ]
+    return of_probability(Pipeline(stages=stages).fit(frame))
+
+
+def band_model(spark: SparkSession, task: Task) -> Any:
+    """G-FIGS by the column of groups."""
+    estimator = GFIGSClassifier(
+        featuresCols=list(task.data.features),
+        groupCol=task.data.others[0],
+        labelCol=LABEL,
+        maxSplits=task.splits,
+        maxBins=task.bins,
+    )
+    return estimator.fit(task.frame(spark))
+
+
+def figs_by_band(spark: SparkSession, task: Task) -> Scorer:
+    return of_probability(band_model(spark, task))
+
+
+def band_regression(spark: SparkSession, task: Task) -> Scorer:
+    """Only the regression by which G-FIGS estimates membership, on the same vectors."""
+    membership = band_membership(spark, task.data)
+    cells = [F.col(source.name) for source in membership.columns]
+    frame = task.frame(spark).select(
+        vector(membership.columns, cells).alias(VECTOR),
+        group_number(membership.groups, F.col(task.data.others[0])).alias(GROUP),
+    )
+    regression = classifier_for(None, membership.groups, weighted=False)
+    model: Any = fit_classifier(regression, frame, membership.groups)
+    return model.transform
+
+
+@cache
+def band_membership(spark: SparkSession, data: Data) -> Any:
+    """The groups and the columns to tell them by; found once, before anything is timed."""
+    return band_model(spark, Task(data, splits=1, bins=64))._membership
+
+
 def bagged(**params: Any) -> Callable[[SparkSession, Task], Scorer]:
     def fit(spark: SparkSession, task: Task) -> Scorer:
         kind = BaggedFIGSRegressor if task.data.is_numeric else BaggedFIGSClassifier
@@ -269,7 +346,11 @@ CONTENDERS = {
     ),
     presets.XGBOOST_TREES: Contender(xgboost_trees, "xgboost"),
     presets.WIDE_ARRAY: Contender(figs_on_array),
+    presets.RELEASED: Contender(figs_released("0.1.0"), release="0.1.0"),
     presets.GROUPS: Contender(figs_groups),
+    presets.INDEXED_TREE: Contender(indexed_tree),
+    presets.BY_BAND: Contender(figs_by_band),
+    presets.BAND_REGRESSION: Contender(band_regression),
     presets.ONE_MEMBER: Contender(
         bagged(numEstimators=1, featureSubsetStrategy="all", mode="cluster")
     ),
@@ -286,6 +367,12 @@ CONTENDERS |= {
 
 def warm_up(spark: SparkSession, names: Iterable[str], data: Data) -> None:
     """Let every contender that can take part fit some of the rows before it is timed."""
-    task = Task(data.part(WARM_VALUES // len(data.features)), splits=2, bins=64)
-    able = [name for name in names if not CONTENDERS[name].obstacle(task.data.rows)]
+    task = Task(warming(data), splits=2, bins=64)
+    here = [name for name in names if not CONTENDERS[name].release]
+    able = [name for name in here if not CONTENDERS[name].obstacle(task.data.rows)]
     in_turns({name: (partial(CONTENDERS[name].fit, spark, task), 1) for name in able}, "warm-up")
+
+
+def warming(data: Data) -> Data:
+    """The rows that a contender sees before it is timed."""
+    return data.part(WARM_VALUES // len(data.features))

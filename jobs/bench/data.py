@@ -30,13 +30,16 @@ log = logging.getLogger("benchmark")
 
 @dataclass(frozen=True)
 class Data:
-    """Rows in files of equal length, and perhaps held-out rows. All columns are float64."""
+    """Rows in files of equal length, and perhaps held-out rows. All columns are float64, except in
+    the tables of `mixed`."""
 
     kind: str
     rows: int
     features: tuple[str, ...]
     files: tuple[str, ...]
     test_file: str | None  # None: no rows are held out
+    others: tuple[str, ...] = ()  # columns besides features and label
+    most_texts: int = 0  # different ones in a feature
 
     def part(self, rows: int | None = None, features: int | None = None) -> Data:
         """The first files, the first columns."""
@@ -51,7 +54,7 @@ class Data:
         )
 
     def frame(self, spark: SparkSession) -> DataFrame:
-        return spark.read.parquet(*self.files).selectExpr(*self.features, LABEL)
+        return spark.read.parquet(*self.files).select(*self.features, *self.others, LABEL)
 
     @property
     def is_numeric(self) -> bool:

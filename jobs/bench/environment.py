@@ -40,9 +40,18 @@ def machine(spark: SparkSession) -> dict[str, str | int | float]:
         "cores": os.cpu_count() or 1,
         "tasks at once": spark.sparkContext.defaultParallelism,
         "memory GB": round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30, 1),
-        "driver heap GB": round(jvm(spark).Runtime.getRuntime().maxMemory() / 2**30, 1),
+        "driver heap GB": round(heap_bytes(spark) / 2**30, 1),
         "system": platform.platform(),
     }
+
+
+def heap_bytes(spark: SparkSession) -> int:
+    return int(jvm(spark).Runtime.getRuntime().maxMemory())
+
+
+def heap(spark: SparkSession) -> str:
+    """The heap of this session, as Spark's settings say it."""
+    return f"{heap_bytes(spark) >> 20}m"
 
 
 def cpu() -> str:

@@ -16,6 +16,15 @@ FAILED = "failed"
 log = logging.getLogger("benchmark")
 
 
+@dataclass(frozen=True)
+class Measured:
+    """A result with the seconds and the memory that it took in another process."""
+
+    result: Any
+    seconds: float
+    peaks: dict[str, float]
+
+
 @dataclass
 class Timing:
     """What a run took, or a note why this is not known."""
@@ -52,17 +61,25 @@ class Timing:
         try:
             with PeakMemory() as memory:
                 start = time.perf_counter()
-                self.result = run()
-                self.seconds.append(time.perf_counter() - start)
+                result = run()
+                seconds = time.perf_counter() - start
         except Exception as error:
             log.exception("%s failed", name)
             self.note = (
                 f"{FAILED}: {type(error).__name__}: {str(error).strip().splitlines()[0][:200]}"
             )
             return
-        self.peaks.append(memory.peaks)
-        self.jobs = count() - before if count else None
+        if isinstance(result, Measured):
+            self._add(result.result, result.seconds, result.peaks)
+        else:
+            self._add(result, seconds, memory.peaks)
+            self.jobs = count() - before if count else None
         log.info("%-60s %8.2f s", name, self.seconds[-1])
+
+    def _add(self, result: Any, seconds: float, peaks: dict[str, float]) -> None:
+        self.result = result
+        self.seconds.append(seconds)
+        self.peaks.append(peaks)
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -15,7 +15,10 @@ BAGGED, FOREST = "figs_spark Bagging-FIGS", "MLlib RandomForest"
 BAGGED_IMODELS = "scikit-learn bagging of imodels FIGS"
 XGBOOST_TREES = "xgboost.spark, 100 trees"
 WIDE_ARRAY = "figs_spark cluster, array column"
+RELEASED = "figs_spark 0.1.0 cluster"
 GROUPS = "figs_spark G-FIGS, 2 groups"
+INDEXED_TREE = "StringIndexers and MLlib DecisionTree"
+BY_BAND, BAND_REGRESSION = "figs_spark G-FIGS, 9 bands", "its logistic regression alone"
 EVEN = "8 splits"
 LAYOUTS: dict[str, int | str] = {  # files, each of which is a split of the input
     EVEN: 8,
@@ -26,6 +29,8 @@ LAYOUTS: dict[str, int | str] = {  # files, each of which is a split of the inpu
 ONE_MEMBER, TEN_MEMBERS = "figs_spark cluster, 1 member", "figs_spark cluster, 10 members"
 
 FRIEDMAN, SIGNS, EVENTS = "friedman", "signs", "events"  # kinds of tables, see `data`
+STAYS, BANDS, FLIGHTS = "stays", "bands", "flights"  # kinds with text, see `mixed`
+MIXED = (STAYS, BANDS, FLIGHTS)
 
 
 @dataclass(frozen=True)
@@ -39,11 +44,12 @@ class Case:
     contenders: Mapping[str, int]  # with the number of repeats
     kind: str = FRIEDMAN
     bins: int = 64
-    real: str = ""  # a table in --data that replaces the generated one
+    real: str = ""  # a file in --data that replaces the generated table
     floors: int = 0  # repeats of the floors, and of the parts of the engine next to them
     scoring: int = 0  # repeats of the scoring of these rows
     trained_on: int | None = None  # rows that the models are fitted to; None: all
     cached: bool = False  # whether the rows are in Spark's cache
+    first: int = 0  # repeats of the first fit in a new session
     ways: int = 0  # repeats of each way to grow, over packed rows
 
 
@@ -105,7 +111,7 @@ class Preset:
         return ranges
 
     def real(self, kind: str, features: int) -> str:
-        """The name of the real table that may replace this one."""
+        """The file of the real table that may replace this one."""
         names = [c.real for c in self.cases if (c.kind, c.features) == (kind, features)]
         return next(filter(None, names), "")
 
@@ -113,6 +119,11 @@ class Preset:
         """The contenders in all cases on this table."""
         cases = [case for case in self.cases if (case.kind, case.features) == (kind, features)]
         return list(dict.fromkeys(name for case in cases for name in case.contenders))
+
+    def only(self, name: str) -> Preset:
+        """One case, without the curves of growth."""
+        cases = tuple(case for case in self.cases if case.name == name)
+        return replace(self, cases=cases, growth=None)
 
     def scaled(self, rows: int) -> Preset:
         """The same preset with at most this many rows; all tables shrink in proportion."""
@@ -134,6 +145,7 @@ def laid_out(contender: str, layout: str) -> str:
 EVERYONE = (AUTO, CLUSTER, IMODELS, TREE, BOOSTED, XGBOOST, SKLEARN)
 BATCHES = dict.fromkeys((BAGGED, ONE_MEMBER, TEN_MEMBERS), 1)
 STANDARD_ROWS = 2_000_000
+EXTRACT = "diabetic_data.csv.gz"
 
 PRESETS = {
     "smoke": Preset(
@@ -183,11 +195,11 @@ PRESETS = {
     "large": Preset(
         cases=(
             Case("large", 10_000_000, 50, 12, {CLUSTER: 1}, floors=1),
-            Case("twice as large", 20_000_000, 50, 12, {CLUSTER: 1}),
+            Case("twice as large", 20_000_000, 50, 12, {CLUSTER: 1, RELEASED: 1}),
         )
     ),
     "wide": Preset(
-        cases=(Case("wide", 50_000, 5_000, 12, {CLUSTER: 1, WIDE_ARRAY: 1}),),
+        cases=(Case("wide", 50_000, 5_000, 12, {CLUSTER: 1, WIDE_ARRAY: 1, RELEASED: 1}),),
         heap="2g",
     ),
     "scoring": Preset(
@@ -237,7 +249,7 @@ PRESETS = {
                 {BAGGED: 5, BAGGED_IMODELS: 1},
                 SIGNS,
                 bins=255,
-                real="recidivism",
+                real="recidivism.parquet",
             ),
             Case(
                 "forest",
@@ -247,7 +259,42 @@ PRESETS = {
                 {FOREST: 3, **dict.fromkeys(BATCHES, 3)},
                 SIGNS,
                 bins=255,
-                real="readmission",
+                real="readmission.parquet",
+            ),
+        )
+    ),
+    "mixed": Preset(
+        cases=(
+            Case(
+                "mixed",
+                101_766,
+                44,
+                12,
+                {AUTO: 5, INDEXED_TREE: 5},
+                STAYS,
+                bins=255,
+                real=EXTRACT,
+                first=2,
+            ),
+            Case(
+                "flights",
+                2_400_000,
+                6,
+                12,
+                {AUTO: 3, INDEXED_TREE: 3},
+                FLIGHTS,
+                bins=255,
+                real="flights-3m.parquet",
+            ),
+            Case(
+                "bands",
+                101_766,
+                16,
+                12,
+                {BY_BAND: 3, BAND_REGRESSION: 3},
+                BANDS,
+                bins=255,
+                real=EXTRACT,
             ),
         )
     ),

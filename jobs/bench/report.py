@@ -81,6 +81,9 @@ class Report:
 def case_parts(result: CaseResult) -> Iterator[str]:
     yield f"## {result.case.name.capitalize()}: {result.title}"
     yield fit_table(result.fits)
+    if result.first:
+        yield "The first fit of a session that has just started, in a process of its own:"
+        yield timing_table(result.first, next(iter(result.first)))
     if result.scoring:
         yield "Scoring these rows, into a `noop` sink:"
         yield timing_table(result.scoring, SUM)

@@ -16,9 +16,12 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from figs_spark.datasets import encounters
 from jobs import benchmark as job
 from jobs.bench import bars, cases, contenders, data, memory, presets
+from jobs.bench.first_fits import measure_first
 from jobs.bench.measuring import Timing, in_turns
+from jobs.bench.mixed import prepare_mixed
 
 SMOKE = presets.PRESETS["smoke"]
 
@@ -44,7 +47,7 @@ def saved(output: Path) -> dict[str, Any]:
 
 def timings(saved: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for case in saved["cases"]:
-        for part in ("fits", "scoring", "floors", "ways"):
+        for part in ("fits", "first", "scoring", "floors", "ways"):
             yield from case[part].values()
     for curve in saved["growth"]:
         yield from curve["timings"]
@@ -184,6 +187,61 @@ def test_a_real_table_is_copied_whole_under_plain_names(tmp_path: Path) -> None:
     assert (table.rows, table.features, table.test_file) == (40, ("x0",), None)
     np.testing.assert_array_equal(features[:, 0], range(40))
     np.testing.assert_array_equal(label, [0, 1] * 20)
+
+
+@pytest.fixture(scope="module")
+def mixed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The preset with text on a few generated rows; no new sessions, which have their own test."""
+    folder = tmp_path_factory.mktemp("mixed")
+    small = presets.PRESETS["mixed"].scaled(20_000)
+    once = tuple(
+        replace(case, contenders=dict.fromkeys(case.contenders, 1), first=0) for case in small.cases
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(job, "warm_up", lambda spark, names, data: None)
+        patch.setitem(presets.PRESETS, "mixed", replace(small, cases=once))
+        report = job.run(spark, job.parse(["--preset", "mixed", "--output", str(folder)]))
+    return report.to_dict()
+
+
+def test_text_is_timed_beside_indexers_and_bands_beside_their_regression(
+    mixed: dict[str, Any],
+) -> None:
+    assert [case["data"] for case in mixed["cases"]] == ["stays", "flights", "bands"]
+    assert {timing["note"] for timing in timings(mixed)} == {""}
+    ratios = {bar["what"].partition(": ")[2]: bar["value"] for bar in mixed["bars"]}
+    for over, under in (
+        (presets.AUTO, presets.INDEXED_TREE),
+        (presets.BY_BAND, presets.BAND_REGRESSION),
+    ):
+        assert ratios[f"{over} / {under}"] > 0
+    assert not mixed["judged"]  # the tables were generated
+
+
+@pytest.mark.parametrize(("kind", "features"), [(presets.STAYS, 44), (presets.BANDS, 16)])
+def test_generated_and_raw_stays_have_the_shape_of_the_extract(
+    spark: SparkSession, tmp_path: Path, kind: str, features: int
+) -> None:
+    assert len(prepare_mixed(spark, tmp_path, kind, 600, 0, None).features) == features
+    raw = encounters(spark, 600).toPandas()
+    raw.to_csv(tmp_path / presets.EXTRACT, index=False)
+    table = prepare_mixed(spark, tmp_path, kind, 600, 0, tmp_path / presets.EXTRACT)
+    frame = table.frame(spark).toPandas()
+    assert table.rows == 600
+    assert frame[data.LABEL].sum() == (raw["readmitted"] == "<30").sum()
+    assert not frame.isin(["?"]).to_numpy().any()
+    if kind == presets.BANDS:
+        assert frame["band"].nunique() == raw["age"].replace("[0-10)", "[10-20)").nunique() == 9
+        assert table.most_texts == frame["race"].nunique(dropna=False)
+
+
+def test_the_first_fit_has_a_session_of_its_own(spark: SparkSession, tmp_path: Path) -> None:
+    table = data.prepare(tmp_path, presets.FRIEDMAN, 400, 400, 5, seed=0)
+    case = presets.Case("mixed", 400, 5, 1, {presets.AUTO: 1}, first=1)
+    first = measure_first(case, contenders.Task(table, 1, 64), "1g")[presets.AUTO]
+    assert first.note == ""
+    warm = cases.measure_case(spark, replace(case, first=0), table, tmp_path).fits[presets.AUTO]
+    assert first.seconds[0] > warm.seconds[0]
 
 
 @pytest.mark.parametrize("preset", ["ensembles", "large"])

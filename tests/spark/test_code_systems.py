@@ -15,6 +15,7 @@ from figs_spark import (
     FIGSClassifier,
     GFIGSClassifier,
 )
+from figs_spark.app.known_values import known_values, report_unknown
 from figs_spark.dataframes.codes import level_column, resolved_column
 from figs_spark.dataframes.columns import column
 from figs_spark.treesum.code_systems import code_system
@@ -113,3 +114,18 @@ def level(name: str, depth: int) -> LevelFeature:
 def test_codes_must_be_text(rows: DataFrame) -> None:
     with pytest.raises(ValueError, match="codeSystems names 'age'"):
         FIGSClassifier(**{**PARAMS, "codeSystems": {"age": "icd9"}}).fit(rows)
+
+
+def test_a_code_that_a_level_of_the_model_holds_is_not_reported_as_other(
+    spark: SparkSession,
+    model: FIGSClassificationModel,
+    rows: DataFrame,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    known = known_values(model, rows)
+    assert known["d"].other_share == 0.0  # the rare codes of the heart are in the chapter
+    table = [(code,) for code in ("428.9", "4019", "250.01", "E999.1", None)]
+    with caplog.at_level("INFO", logger="figs_spark"):
+        report_unknown(spark.createDataFrame(table, "d string"), model, known)
+    (said,) = caplog.messages
+    assert said.startswith("Column 'd': 1 of 5 rows (20%) have a value")

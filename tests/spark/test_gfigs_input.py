@@ -46,6 +46,8 @@ def data(spark: SparkSession) -> DataFrame:
         ),
         ({}, {"membershipFeaturesCols": ["age", "band"]}, "'band', the groupCol itself"),
         ({}, {"membershipFeaturesCols": ["died"]}, "'died', the labelCol itself"),
+        ({}, {"membershipFeaturesCols": ["age", "BAND"]}, "'BAND', the groupCol itself"),
+        ({}, {"featuresCols": ["band"], "groupCol": "Band"}, "No column is left to estimate"),
         ({}, {"membershipFeaturesCols": []}, "No column is left to estimate the group from"),
         ({}, {"membershipExcludeCols": ["agee"]}, "membershipExcludeCols names 'agee', which are"),
         (

@@ -13,6 +13,7 @@ from pyspark.ml.feature import StringIndexer, VectorAssembler
 from pyspark.sql import DataFrame, SparkSession
 
 from figs_spark import BaggedFIGSClassifier, FIGSClassifier, GFIGSClassifier
+from figs_spark.app.errors import UNFIT_INPUT
 from figs_spark.mlflow import to_entry
 from tests.support.jobs import call
 
@@ -143,3 +144,41 @@ def test_jobs(
         assert min(counts) >= 11 < len(counts)
     assert "groups that are hidden" in (output / "report.md").read_text()
     assert not (output / "roc.csv").exists()
+
+
+def test_jobs_without_strict_privacy(
+    patients: DataFrame,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """A first look, a model of codes, its page and exports, and what scoring says."""
+    table, written = tmp_path / "patients", tmp_path / "written"
+    patients.write.parquet(str(table))
+    given = ("--input", table)
+    model = ("--model", written / "model")
+    levels = "{referrer: 'prefix:1,4', name: 'prefix:1'}"
+    parts = ("--split.fractions", "0.7", "0.0", "0.3", "--codeSystems", levels)
+    params = ("--model.intervalSamples", "10", "--model.riskIntervalCol", "between")
+    page = ("--groups", "ward", "referrer", "note", "--output", written / "report.html")
+    with caplog.at_level(logging.INFO, "figs_spark"):
+        assert call("inspect", *given, "--label", "died", "--output", written / "look") == 0
+        train = ("--label", "died", *parts, *params, "--output", written / "model")
+        assert call("train", *given, *train) == 0
+        assert call("report", *given, *model, *page) == 0
+        for kind in ("sql", "pmml", "python"):
+            assert call("export", *model, "--format", kind, "--output", written / kind) == 0
+        assert call("score", *given, *model, "--output", tmp_path / "scored") == 0
+        written_look = written / "look/train.yaml"
+        more = ("--split.fractions", "1.0", "0.0", "0.0", "--output", written / "again")
+        assert call("train", "--config", written_look, *more) == 0
+        for label in ("ward", "name"):
+            wrong = ("--label", label, "--positive", "nobody")
+            assert call("train", *given, *wrong) == UNFIT_INPUT
+            assert call("inspect", *given, *wrong) == UNFIT_INPUT
+    printed = "".join(capfd.readouterr())
+    assert "is never 'nobody'; it has 'ward 0', 'ward 1', 'ward 2', 'ward 3'." in printed
+    assert is_clean(caplog.text)
+    assert is_clean(printed)
+    assert unclean_files(written) == []
+    assert "ward 1" in (written / "look/inspection.html").read_text()

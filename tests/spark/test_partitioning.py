@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 from figs_spark import FIGSClassifier, FIGSRegressor
 from figs_spark.dataframes.compat import BATCH_ROWS, arrow_batches, parallelism
-from figs_spark.engine import backends, packing, table
+from figs_spark.engine import backends, table
 from figs_spark.engine.grower import Growth
 from figs_spark.treesum import TreeSum
 from tests.support.small import assert_same_model
@@ -210,19 +210,6 @@ def test_a_sign_in_five_of_a_million_rows_is_found(spark: SparkSession, mode: st
         (999_995, pytest.approx((0.0,), abs=1e-12)),
         (5, pytest.approx((1.0,))),
     ]
-
-
-def test_the_unseen_values_that_are_reported_do_not_depend_on_the_partitions() -> None:
-    random = np.random.default_rng(0)
-    values = np.unique(random.normal(size=5000).round(3))
-    assert len(values) > packing.UNSEEN
-    few = packing._few(values)
-    assert len(few) == packing.UNSEEN
-    assert few.tolist() == sorted(set(few) & set(values))
-    merged = np.zeros(0)
-    for part in np.array_split(random.permutation(values), 7):
-        merged = packing._few(np.union1d(merged, packing._few(np.sort(part))))
-    assert merged.tolist() == few.tolist()
 
 
 class Failure(RuntimeError):

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from figs_spark import BaggedFIGSRegressor, FIGSClassifier, FIGSRegressor, GFIGSRegressor
+from figs_spark.stages.base import categories
 from figs_spark.stages.base.categories import Counted, count_categories
 
 ROWS = 3000
@@ -45,7 +46,13 @@ def frame(spark: SparkSession, data: pd.DataFrame) -> DataFrame:
     return spark.createDataFrame(data).repartition(3)
 
 
-def test_counts_equal_those_of_pandas(frame: DataFrame, data: pd.DataFrame) -> None:
+@pytest.mark.parametrize("many", [1 << 17, 100])
+def test_counts_equal_those_of_pandas(
+    frame: DataFrame, data: pd.DataFrame, many: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether all values come to the driver or, as they are many, the categories alone."""
+    monkeypatch.setattr(categories, "MANY_VALUES", many)
+    assert data["diag"].nunique() > 100
     values = {0: F.col("diag"), 7: F.col("group"), 9: F.lit(None).cast("string")}
     found = count_categories(frame, values, least=10, most=20)
     counts = data["diag"].value_counts()

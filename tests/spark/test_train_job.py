@@ -138,6 +138,8 @@ def test_a_size_by_the_data(choose: str, visits: Path, tmp_path: Path) -> None:
         (["--label", "stay", "--task", "classification"], UNFIT_INPUT, "Column 'stay'"),
         (["--label", "a`b.c", "--task", "regression"], UNFIT_INPUT, "'a`b.c' (labelCol) has type"),
         (["--features", "hour of day", "prediction"], UNFIT_INPUT, "Column 'prediction'"),
+        (["--exclude", "Prediction"], UNFIT_INPUT, "no column 'Prediction'; did you mean"),
+        (["--derive", "{Shift: '1'}"], UNFIT_INPUT, "already has a column 'shift'"),
         (["--where", "no such thing"], UNFIT_INPUT, "--where: 'no such thing' does not fit"),
         (["--format", "table", "--input", "nowhere.t"], UNFIT_INPUT, "cannot be read as table"),
         (["--format", "delta"], UNFIT_INPUT, "cannot be read as delta"),

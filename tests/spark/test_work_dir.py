@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 
 from figs_spark import FIGSRegressor
+from figs_spark.dataframes.compat import to_arrow
 from figs_spark.engine import storage
 
 FAR = "viewfs://hospital/work"  # a file system that Python does not see, backed by a local folder
@@ -60,6 +62,53 @@ def test_nothing_stays_when_a_fit_is_interrupted(
     with pytest.raises(stop), storage.stored(_records(spark), FAR):
         raise stop
     assert os.listdir(far_folder) == []
+
+
+def test_nothing_stays_of_a_write_that_is_interrupted(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first one, which tries whether the folder can be written to."""
+    write = DataFrameWriter.parquet
+
+    def interrupted(self: DataFrameWriter, path: str) -> None:
+        write(self, path)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(DataFrameWriter, "parquet", interrupted)
+    with pytest.raises(KeyboardInterrupt), storage.stored(_records(spark), str(tmp_path)):
+        raise AssertionError("nothing was written")
+    assert os.listdir(tmp_path) == []
+
+
+def test_what_a_stopped_task_still_writes_is_removed(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remove = storage._remove_once
+    late = iter([True, False])
+
+    def removed(session: SparkSession, path: str) -> None:
+        remove(session, path)
+        if next(late):  # a task that was on its way
+            threading.Timer(0.2, os.makedirs, [f"{path}/_temporary"]).start()
+
+    monkeypatch.setattr(storage, "_remove_once", removed)
+    with pytest.raises(KeyboardInterrupt), storage.stored(_records(spark), str(tmp_path)):
+        raise KeyboardInterrupt
+    assert os.listdir(tmp_path) == []
+
+
+def test_an_interrupt_is_not_lost_in_the_error_of_the_cancelled_job() -> None:
+    """PySpark asks for the result of a job in a `finally`, and a cancelled one has none."""
+
+    class Interrupted:
+        def toArrow(self) -> None:
+            try:
+                raise KeyboardInterrupt
+            finally:
+                raise RuntimeError("the job was cancelled")
+
+    with pytest.raises(KeyboardInterrupt):
+        to_arrow(Interrupted())  # type: ignore[arg-type]
 
 
 def test_a_work_dir_that_cannot_be_written_is_named(data: DataFrame, tmp_path: Path) -> None:

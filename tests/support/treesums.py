@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 from figs_spark.treesum import Feature, Node, Split, TreeSum
+from figs_spark.treesum.nodes import BOOLEAN
 
 Row = tuple[Any, ...]
 
@@ -41,20 +42,24 @@ VALUES = (0.1, 0.2, 0.3, -0.7, 1e-9, 1e9, 1 / 3)
 
 
 def random_path(
-    random: Random, splits: int = 6, outputs: int = 1, new_tree: float = 0.3
+    random: Random,
+    splits: int = 6,
+    outputs: int = 1,
+    new_tree: float = 0.3,
+    features: tuple[Feature, ...] = FEATURES,
 ) -> list[TreeSum]:
     """The models with 0, 1, ... splits that lie on one path; the last is the whole model."""
     constant = _values(random, outputs)
     losses = tuple(random.random() for _ in range(splits + 1))
-    path = [TreeSum(FEATURES, (Node(constant, 100, 100.0),), constant, losses[:1])]
+    path = [TreeSum(features, (Node(constant, 100, 100.0),), constant, losses[:1])]
     trees: list[Node] = []
     for step in range(splits):
         k = len(trees) if not trees or random.random() < new_tree else random.randrange(len(trees))
         if k == len(trees):
             trees.append(Node((0.0,) * outputs, 100, 100.0))
         leaf = random.choice(list(trees[k].leaves()))
-        trees[k] = _replaced(trees[k], leaf, _split(random, leaf, step))
-        path.append(TreeSum(FEATURES, tuple(trees), constant, losses[: step + 2]))
+        trees[k] = _replaced(trees[k], leaf, _split(random, leaf, step, features))
+        path.append(TreeSum(features, tuple(trees), constant, losses[: step + 2]))
     return path
 
 
@@ -75,8 +80,10 @@ def mild_tree_sum(random: Random, splits: int = 8) -> TreeSum:
     return replace(one, trees=tuple(map(changed, one.trees)))
 
 
-def random_split(random: Random, feature: int, step: int = 0) -> Split:
-    categories = FEATURES[feature].categories
+def random_split(
+    random: Random, feature: int, step: int = 0, features: tuple[Feature, ...] = FEATURES
+) -> Split:
+    categories = features[feature].categories
     split = Split(feature, step, random.random(), missing_left=random.random() < 0.5)
     if categories is None:
         return replace(split, threshold=random.choice([*NUMBERS, random.uniform(-9, 9)]))
@@ -96,9 +103,9 @@ def chain(depth: int, leftwards: bool) -> TreeSum:
     return TreeSum(FEATURES, (node,), (0.0,), (0.0,) * (depth + 1))
 
 
-def random_rows(random: Random, count: int) -> list[Row]:
+def random_rows(random: Random, count: int, features: tuple[Feature, ...] = FEATURES) -> list[Row]:
     """Rows with missing values, infinities, values on the thresholds and unseen categories."""
-    return [tuple(_cell(random, feature) for feature in FEATURES) for _ in range(count)]
+    return [tuple(_cell(random, feature) for feature in features) for _ in range(count)]
 
 
 def leaf_of(model: TreeSum, tree: Node, row: Row) -> Node:
@@ -122,11 +129,11 @@ def _values(random: Random, outputs: int) -> tuple[float, ...]:
     return tuple(random.choice([*VALUES, random.gauss(0, 1)]) for _ in range(outputs))
 
 
-def _split(random: Random, leaf: Node, step: int) -> Node:
+def _split(random: Random, leaf: Node, step: int, features: tuple[Feature, ...]) -> Node:
     outputs = len(leaf.value)
     left = Node(_values(random, outputs), random.randrange(1, 9999), random.uniform(0.1, 9))
     right = Node(_values(random, outputs), random.randrange(1, 9999), random.uniform(0.1, 9))
-    split = random_split(random, random.randrange(len(FEATURES)), step)
+    split = random_split(random, random.randrange(len(features)), step, features)
     return replace(leaf, split=split, left=left, right=right)
 
 
@@ -145,7 +152,7 @@ def _cell(random: Random, feature: Feature) -> Any:
     if feature.categories is None:
         near = random.choice(NUMBERS)
         return random.choice([near, math.nextafter(near, 0.0), random.uniform(-9, 9)])
-    if isinstance(feature.categories[0], bool):
+    if feature.kind == BOOLEAN:
         return random.random() < 0.5
     unseen = (-0.0, 77.0, -math.inf) if feature.holds_numbers else ("unseen", "PLAIN", "plain ")
     return random.choice([*feature.categories, *unseen])

@@ -145,7 +145,7 @@ def table() -> str:
     lines.append(f"| **inputs tried** | **{inputs['tried']}** | {_ended(inputs)} |")
     ends = figures["mutations"]["ends"]
     shown = f"{ends['refused']:,} refused by name, {ends['same']:,} predict the same, "
-    shown += f"{ends['other']:,} of format 1 are another model that works"
+    shown += f"{ends['other']:,} without a fingerprint are another model that works"
     shown += f"; {_ended(figures['mutations'])}"
     lines.append(f"| **mutations tried** | **{figures['mutations']['tried']:,}** | {shown} |")
     grown = figures["memory"]["growth"] >> 20

@@ -107,14 +107,24 @@ class Trial:
 
     def _left_behind(self) -> list[str]:
         left = [f"'{path}' in workDir" for path in os.listdir(self.work_dir)]
-        context: Any = self.spark.sparkContext
-        if cached := context._jsc.getPersistentRDDs().size():
+        if cached := self._cached():
             left.append(f"{cached} cached DataFrames")
         if self._databases() != self.databases:
             left.append(f"the databases {self._databases()}")
         now = self._settings()
         changed = {k for k in self.before | now if self.before.get(k) != now.get(k)}
         return left + sorted(changed)
+
+    def _cached(self) -> int:
+        """How many there are for good: a job that was just cancelled may have made one that the
+        next collection of garbage takes."""
+        context: Any = self.spark.sparkContext
+        for _ in range(5):
+            if not (cached := context._jsc.getPersistentRDDs().size()):
+                return 0
+            context._jvm.System.gc()
+            time.sleep(1.0)
+        return int(cached)
 
     def _databases(self) -> list[str]:
         return sorted(row[0] for row in self.spark.sql("show databases").collect())
@@ -251,7 +261,8 @@ def small_disk(path: Path) -> Iterator[Path | None]:
     try:
         yield path
     finally:
-        subprocess.run(["umount", str(path)], check=True)
+        # Lazily: an executor may still hold the file that it could not write to the end.
+        subprocess.run(["umount", "--lazy", str(path)], check=True)
 
 
 # Fits at once, other settings

@@ -117,6 +117,24 @@ def test_codes_equal_a_search_among_the_edges(
                 assert j not in unseen
 
 
+@pytest.mark.parametrize("numba", ["1", "0"])
+@pytest.mark.parametrize("spread", [0.1, 1, 5, 40])
+def test_crowded_edges_tell_neighbours_apart(
+    spread: float, numba: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a large spread nearly all edges are in one cell of the grid."""
+    monkeypatch.setenv("FIGS_SPARK_NUMBA", numba)
+    values = np.exp(spread * np.random.default_rng(0).normal(size=(5000, 1)))
+    bins = bins_of(values)
+    edges = bins.features[0].edges
+    assert len(edges) == 254
+    odd = np.array([-inf, inf, nan])
+    rows = np.concatenate([np.nextafter(edges, -inf), edges, np.nextafter(edges, inf), odd])
+    codes, _ = bins.encode(rows[:, None])
+    expected = np.where(np.isnan(rows), 255, np.searchsorted(edges, rows))
+    np.testing.assert_array_equal(codes[:, 0], expected)
+
+
 def test_bins_are_widened_by_the_values_they_lack() -> None:
     described = [Feature("exact"), Feature("full")]
     sample = np.array([[1.0, 1], [3, 2], [1, 3]])

@@ -1,7 +1,8 @@
 """Damaged models: each of thousands of mutations is refused by name, or predicts the same.
 
 A file of format 1 has no fingerprint, so a change that gives another model of its kind cannot be
-seen there. It must still work: predict, print, draw, write SQL. FUZZ_MUTATIONS sets how many are
+seen there. It must still work: predict, print, draw, write SQL. So must a newer one whose
+fingerprint was left out, or made anew by whoever changed it. FUZZ_MUTATIONS sets how many are
 tried (`make fuzz`: 100,000).
 """
 
@@ -12,7 +13,7 @@ import os
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -32,24 +33,38 @@ from figs_spark.stages.base.persistence import (
 )
 from figs_spark.stages.gfigs.membership import Membership
 from figs_spark.stages.gfigs.membership_columns import CODE, NUMBER, TEXT, MembershipColumn
-from figs_spark.treesum import TreeSum
+from figs_spark.treesum import Feature, TreeSum
 from figs_spark.treesum.adjustments import as_path
-from figs_spark.treesum.serialization import from_json, to_dict, to_json
+from figs_spark.treesum.own_rows import with_own_rows
+from figs_spark.treesum.serialization import from_dict, from_json, to_dict, to_json
 from figs_spark.treesum.strict_json import parse
 from tests.support.instruments import logarithms, score_sql
 from tests.support.mutations import mutated
-from tests.support.treesums import FEATURES, random_rows, random_tree_sum
+from tests.support.treesums import FEATURES, random_path, random_rows, random_tree_sum
 
 MUTATIONS = int(os.environ.get("FUZZ_MUTATIONS", "3000"))
 SOURCE = "a/folder/model.json"
-NAMES = [feature.name for feature in FEATURES]
-ROWS = random_rows(Random(5), 40)
+ANOTHER_KIND = "and the model was trained on"  # the damaged one, not the one that the rows are for
+NEWER = (  # all that features may have beside categories
+    Feature("seen", kind="date"),
+    Feature("moment", kind="timestamp"),
+    Feature("grade", ("I", "II", "III"), ordered=True, others=3),
+    Feature("diagnosis", ("250", "250.1", "390-459", "428*"), system="icd9", others=12),
+    Feature("sex", (0.0, 1.0), ("female", "male")),
+    Feature("note", (), kind="text"),
+    Feature("hurt", (False, True)),
+)
 POINT = OperatingPoint(0.9, 0.25, 9.0, 4.0, 20.0, 1.0, (9.0, 4.0, 20.0, 1.0))
 COLUMNS = (
     MembershipColumn("age", NUMBER, 0, 41.5, True),
     MembershipColumn("code", CODE, 6, categories=("0.0", "1.0")),
     MembershipColumn("city", TEXT, None, missing=True, categories=("A", "b")),
 )
+
+
+@cache
+def rows_of(features: tuple[Feature, ...]) -> list[Any]:
+    return random_rows(Random(5), 40, features)
 
 
 @dataclass(frozen=True)
@@ -59,11 +74,17 @@ class Document:
     text: str
     load: Callable[[str], Any]
     sealed: bool
+    features: tuple[Feature, ...] = FEATURES
+
+    @property
+    def rows(self) -> list[Any]:
+        return rows_of(self.features)
 
 
-def stage(kind: str, classes: int, random: Random) -> Any:
+def stage(kind: str, classes: int, random: Random, features: tuple[Feature, ...] = FEATURES) -> Any:
     outcome = "Classification" if classes else "Regression"
-    model = getattr(figs_spark, f"{kind}{outcome}Model")(featuresCols=NAMES, labelCol="y")
+    names = [feature.name for feature in features]
+    model = getattr(figs_spark, f"{kind}{outcome}Model")(featuresCols=names, labelCol="y")
     sums = [random_tree_sum(random, 4, classes if classes > 2 else 1) for _ in range(2)]
     model._classes = classes
     if classes == 3:
@@ -81,6 +102,34 @@ def stage(kind: str, classes: int, random: Random) -> Any:
         model._set(groupCol="site")
         model._sums, model._effective = dict(zip("ab", sums)), {"a": 10.0, "b": 20.5}
         model._membership = Membership(("a", "b"), COLUMNS, None)
+    return model
+
+
+def newer_sum(random: Random) -> TreeSum:
+    """Log odds with all that newer sums hold: fitted values, samples of them, own rows, remarks."""
+    grown = logarithms(random_path(random, 6, features=NEWER)[-1])
+    grown = grown.with_path(as_path(grown))
+    leaves = [[random.randrange(50) for _ in tree.leaves()] for tree in grown.trees]
+    samples = [[(random.gauss(0, 0.3),) for _ in range(7)] for _ in range(5)]
+    counted = with_own_rows(grown, leaves)
+    return replace(counted, samples=tuple(map(tuple, samples)), remarks=("fitted", "rounded"))
+
+
+def newer_stage(kind: str, random: Random) -> Any:
+    """A classifier of such sums, with the Params that belong to them."""
+    model = stage(kind, 2, random, NEWER)
+    model._class_names = ("alive", "dead")
+    sums = [newer_sum(random) for _ in range(2)]
+    if kind == "FIGS":
+        model.treeSum = sums[0]
+        model._validation_losses = (0.5,) * 7
+        model._set(riskIntervalCol="between", intervalSamples=5)
+    elif kind == "BaggedFIGS":
+        model.members, model.oobAuc = tuple(sums), 0.8
+    else:
+        model._sums = dict(zip((True, False), sums))
+        model._effective = dict(zip((True, False), (10.0, 20.5)))
+        model._membership = Membership((True, False), COLUMNS, None)
     return model
 
 
@@ -136,37 +185,44 @@ def documents() -> list[Document]:
     for kind in ("FIGS", "BaggedFIGS", "GFIGS"):
         for classes in (0, 2, 3):
             made = stage(kind, classes, random)
-
-            def load(text: str, made: Any = made) -> Any:
-                return loaded_as(made, text)
-
+            load = partial(loaded_as, made)
             found.append(Document(model_text(made), load, True))
             found.append(Document(first_format(made), load, False))
             found.append(Document(json.dumps(to_entry(made)), from_mlflow, True))
             found.append(Document(first_entry(made), from_mlflow, False))
+    newer = newer_sum(random)
+    found.append(Document(to_json(newer), lambda t: from_json(t, SOURCE), True, NEWER))
+    unsealed = json.dumps(to_dict(newer))  # so that each entry is checked, not only the seal
+    found.append(Document(unsealed, lambda t: from_dict(parse(t, SOURCE), SOURCE), False, NEWER))
+    for kind in ("FIGS", "BaggedFIGS", "GFIGS"):
+        made = newer_stage(kind, random)
+        load = partial(loaded_as, made)
+        found.append(Document(model_text(made), load, True, NEWER))
+        found.append(Document(json.dumps(made._contents()), load, False, NEWER))
+        found.append(Document(json.dumps(to_entry(made)), from_mlflow, True, NEWER))
     return found
 
 
 # What a model says
 
 
-def outputs(model: Any) -> list[Any]:
+def outputs(model: Any, rows: list[Any]) -> list[Any]:
     """All that a loaded model predicts for the rows."""
     if isinstance(model, tuple):
         served, made = model
-        return [*served_outputs(served), *outputs(made)]
+        return [*served_outputs(served, rows), *outputs(made, rows)]
     if hasattr(model, "models"):
-        return [each for own in model.models.values() for each in outputs(own)]
-    found = [model.predict(ROWS)]
+        return [each for own in model.models.values() for each in outputs(own, rows)]
+    found = [model.predict(rows)]
     if hasattr(model, "predictProbability"):
-        found.append(model.predictProbability(ROWS))
+        found.append(model.predictProbability(rows))
     return found
 
 
-def served_outputs(served: Served) -> list[Any]:
+def served_outputs(served: Served, rows: list[Any]) -> list[Any]:
     import pandas as pd
 
-    table = pd.DataFrame(ROWS, columns=list(served.names))
+    table = pd.DataFrame(rows, columns=list(served.names))
     if served.group is None:
         return [served.predict(table)]
     if served.group in table:
@@ -175,12 +231,12 @@ def served_outputs(served: Served) -> list[Any]:
     return [served.predict(table) for table in tables]
 
 
-def used(model: Any) -> None:
+def used(model: Any, rows: list[Any]) -> None:
     """Everything that a loaded model can show."""
     if isinstance(model, tuple):
-        used(model[1])
+        used(model[1], rows)
         return
-    outputs(model)
+    outputs(model, rows)
     if isinstance(model, TreeSum):
         written_as_sql(model)
         return
@@ -191,8 +247,8 @@ def used(model: Any) -> None:
     for single in model.models.values() if hasattr(model, "models") else [model]:
         if hasattr(single, "treeSum"):
             assert len(single.summary)
-            assert str(single.explain(ROWS[0]))
-            used(single.treeSum)
+            assert str(single.explain(rows[0]))
+            used(single.treeSum, rows)
 
 
 def written_as_sql(model: TreeSum) -> None:
@@ -220,16 +276,18 @@ def attempt(load: Callable[[str], Any], text: str) -> tuple[Any, str | None]:
 
 
 def tried(document: Document, text: str, expected: list[Any]) -> str:
-    """What became of a damaged text: refused, same, or other, which only format 1 allows."""
+    """What became of a damaged text: refused, same, or other, if it has no fingerprint."""
     model, refusal = attempt(document.load, text)
     if refusal is not None:
         assert SOURCE in refusal, f"no file is named: {refusal}"
         assert len(refusal) < 2_000
         return "refused"
-    used(model)
     if not document.sealed:
+        _, refusal = attempt(lambda _: used(model, document.rows), text)
+        assert refusal is None or ANOTHER_KIND in refusal, refusal
         return "other"
-    assert same(outputs(model), expected), "accepted, with other predictions"
+    used(model, document.rows)
+    assert same(outputs(model, document.rows), expected), "accepted, with other predictions"
     return "same"
 
 
@@ -238,8 +296,8 @@ def tried(document: Document, text: str, expected: list[Any]) -> str:
 def test_damage_is_refused_by_name_or_makes_no_difference(number: int) -> None:
     every = documents()
     document, random = every[number], Random(number)
-    expected = outputs(document.load(document.text))
-    used(document.load(document.text))
+    expected = outputs(document.load(document.text), document.rows)
+    used(document.load(document.text), document.rows)
     ends: Counter[str] = Counter()
     for k in range(-(-MUTATIONS // len(every))):
         text = mutated(random, document.text)

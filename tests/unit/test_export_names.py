@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import sqlite3
+from dataclasses import replace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -186,3 +188,17 @@ def test_two_statements_are_never_made() -> None:
                 sql = refused(lambda m=model, d=dialect: select(m, d, "t", ["score"]), text)
                 if sql is not None:
                     assert len(duckdb.extract_statements(sql)) == 1
+
+
+@pytest.mark.parametrize("remark", [*HOSTILE.values(), "turned \u202e around", 'ends in "'])
+def test_remarks_stay_text(remark: str) -> None:
+    """They come from a model file, as do the expressions of derived columns."""
+    model = stump("age", "a")
+    model = replace(model, family=model.family.with_notes((remark,)))
+    source = ast.parse(to_python(model))
+    assert [type(part) for part in source.body[:2]] == [ast.Expr, ast.ImportFrom]
+    assert "\u202e" not in to_python(model)
+    asked = Sql("duckdb", ("score",), ("visits",), ())
+    written = [with_header(each, asked, "not verified") for each in (stump("age", "a"), model)]
+    plain, remarked = ([x for x in text.splitlines() if x[:3] != "-- "] for text in written)
+    assert plain == remarked

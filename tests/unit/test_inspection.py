@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 import yaml
 
 from figs_spark import Inspection
+from figs_spark.dataframes.columns import quoted
 from figs_spark.inspection.counts import NUMBER, OTHER, TEXT, TIME, Counted, Label, Tally
 from figs_spark.inspection.inspection import assembled
 from figs_spark.inspection.patterns import VALUES, is_named, on_a_scale, words
@@ -228,3 +230,27 @@ def test_as_a_table(look: Inspection) -> None:
     table = look.table.set_index("name")
     assert table.loc["diag_1", "use"] == "codes"
     assert table["kept"].sum() == 5
+
+
+def test_few_missing_rows_do_not_tell_their_outcome() -> None:
+    """Two rows without a value, both with the label."""
+    column = replace(texts("x", EVEN), missing=Tally(2, 2.0, 1))
+    few = assembled([column], LABEL, LEAST)
+    assert few.columns[0].missing_label is None
+    assert ">100%<" not in few.to_html()
+    enough = assembled([replace(column, missing=Tally(20, 20.0, 1))], LABEL, LEAST)
+    assert enough.columns[0].missing_label == 1.0
+    assert ">100%<" in enough.to_html()
+
+
+@pytest.mark.parametrize("name", ["di`ed` or true or `x", "a\u0085b: c # d", "e\u202ef\n- g", "~"])
+def test_names_cannot_change_the_file_to_start_from(name: str) -> None:
+    label = replace(LABEL, name=name, source=name, missing=5)
+    columns = [unique(name + "1"), unique(name + "2")]
+    text = assembled(columns, label, LEAST).train_yaml("x.csv", format="csv")
+    settings = yaml.safe_load(text)
+    assert settings["label"] == name
+    assert settings["where"] == f"{quoted(name)} is not null"
+    assert settings["exclude"] == [f"{name}1", f"{name}2"]
+    assert "\u202e" not in text
+    assert "\u0085" not in text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,9 @@ import yaml
 from figs_spark.app.cli import JOBS, main
 from figs_spark.app.config import Key, Settings, keys_of
 from figs_spark.app.errors import WRONG_USAGE, JobError
+from figs_spark.app.inherited import TrainingSource, with_reader_options
 from figs_spark.app.options import read_settings
-from figs_spark.app.reader_options import reader_options, warn_of_unknown
+from figs_spark.app.reader_options import inherited, reader_options, warn_of_unknown
 from figs_spark.app.train import Train, check, with_large_leaves
 
 CONF = Path(__file__).parents[2] / "conf"
@@ -254,10 +256,33 @@ def test_strict_privacy_asks_for_leaves_that_do_not_point_to_persons() -> None:
     rows = "--model.minInstancesPerNode"
     assert with_large_leaves(read(rows, "3")).job.model == {"minInstancesPerNode": 3}
     strict = with_large_leaves(read("--privacy", "strict", "--model.maxSplits", "4"))
-    assert strict.job.model == {"minInstancesPerNode": 11, "maxSplits": 4}
+    assert strict.job.model == {
+        "minInstancesPerNode": 11,
+        "minCategoryCount": 11,
+        "maxSplits": 4,
+    }
     assert with_large_leaves(read("--privacy", "strict", rows, "20")).job.model == {
-        "minInstancesPerNode": 20
+        "minInstancesPerNode": 20,
+        "minCategoryCount": 11,
     }
     message = refusal(check, read("--privacy", "strict", rows, "10"))
     assert "minInstancesPerNode" in message
     assert "needs at least 11 rows in a leaf, got 10" in message
+    message = refusal(check, read("--privacy", "strict", "--model.minCategoryCount", "1"))
+    assert "minCategoryCount" in message
+    assert "needs at least 11 rows of a category, got 1" in message
+
+
+def test_a_model_does_not_choose_the_rows_that_are_read() -> None:
+    """Its settings.json is no trusted file: a stream with cleanSource deletes what it has read."""
+    saved = {"sep": ";", "nullValue": "?", "cleanSource": "delete", "pathGlobFilter": "a*"}
+    saved |= {"mode": "DROPMALFORMED", "fs.s3a.endpoint": "elsewhere", "path": "/etc", "SEP": ","}
+    options, others = inherited("csv", saved)
+    assert options == {"sep": ";", "nullValue": "?", "SEP": ","}
+    assert others == ["cleanSource", "pathGlobFilter", "mode", "fs.s3a.endpoint", "path"]
+    assert inherited("delta", {"versionAsOf": "3"}) == ({}, ["versionAsOf"])
+    values = replace(read("--input", "x.csv").job, options={"Mode": "PERMISSIVE"}, format="csv")
+    settings = replace(read(), job=values)
+    source = TrainingSource(format="csv", options=saved)
+    taken = with_reader_options(None, settings, source).job.options  # type: ignore[arg-type]
+    assert taken == {"sep": ";", "nullValue": "?", "SEP": ",", "Mode": "PERMISSIVE"}

@@ -70,6 +70,7 @@ WITHOUT_SPARK = [
             "disentanglement",
             "editing",
             "fingerprint",
+            "given_values",
             "intervals",
             "levels",
             "paths",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pyspark.sql import Row
 
+from figs_spark.stages.gfigs import membership_columns as module
 from figs_spark.stages.gfigs.membership_columns import (
     CODE,
     NUMBER,
@@ -15,8 +16,10 @@ from figs_spark.stages.gfigs.membership_columns import (
     MembershipColumn,
     from_list,
     to_list,
+    with_categories,
     with_slots,
 )
+from figs_spark.treesum import Feature
 
 COLUMNS = (
     MembershipColumn("age", NUMBER, fill=40.5, missing=True),
@@ -66,9 +69,33 @@ def statistics(spans: list[tuple[float | None, float | None, int]]) -> list[Row]
 def test_a_column_that_gives_the_group_away(
     spans: list[Any], message: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    frame: Any = None  # a column of numbers needs no further look at the rows
     with caplog.at_level("WARNING", "figs_spark"):
-        (found,) = with_slots(frame, COLUMNS[:1], [frame], statistics(spans), 10)
+        (found,) = with_slots(COLUMNS[:1], statistics(spans), 10)
     assert found.missing == any(span[2] for span in spans)
     assert message in caplog.text
     assert bool(caplog.records) == bool(message)
+
+
+@pytest.mark.parametrize(
+    ("feature", "counted_again"),
+    [
+        (Feature("sex", ("f", "m"), others=3), []),
+        (Feature("sex", ("f", "m"), ordered=True), [0]),  # with rare values
+        (Feature("sex", ("f", "m"), system="icd9"), [0]),  # with levels
+        (Feature("age"), [0]),
+    ],
+)
+def test_text_that_was_counted_as_a_feature_is_not_counted_again(
+    feature: Feature, counted_again: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[int] = []
+
+    def count(frame: Any, values: dict[int, Any], least: int, most: int) -> dict[int, Any]:
+        counted.extend(values)
+        return {}
+
+    monkeypatch.setattr(module, "count_categories", count)
+    columns, no_rows = [MembershipColumn("sex", TEXT)], cast("Any", None)
+    (sex,) = with_categories(no_rows, columns, [no_rows], 10, [feature])
+    assert counted == counted_again
+    assert sex.categories == (() if counted_again else ("f", "m"))

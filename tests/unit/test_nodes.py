@@ -182,3 +182,27 @@ def test_add_in_runs_keeps_every_term_in_order(count: int) -> None:
     letters = [chr(200 + i) for i in range(count)]
     assert add_in_runs(letters, add) == "".join(letters)
     assert max(runs, default=1) <= 8
+
+
+def test_two_columns_of_one_name_are_named() -> None:
+    model = stump(Feature("age"), Split(0, 0, 1.0, missing_left=True, threshold=1.0))
+    table = pd.DataFrame([[1.0, 2.0]], columns=["age", "age"])
+    with pytest.raises(ValueError, match="2 columns are called 'age'"):
+        model.predict(table)
+
+
+@pytest.mark.parametrize(
+    ("categories", "cells", "kind"),
+    [(("250", "401"), [250, None, "401"], "int"), ((False, True), ["true", True], "str")],
+)
+def test_values_of_another_kind_do_not_pass_for_unseen_ones(
+    categories: Any, cells: list[Any], kind: str
+) -> None:
+    """A file of codes that pandas read as numbers."""
+    split = Split(0, 0, 1.0, missing_left=True, categories=categories[:1])
+    model = stump(Feature("code", categories), split)
+    with pytest.raises(ValueError, match=f"Column 'code' has values of type {kind} in 1 rows"):
+        model.predict(pd.DataFrame({"code": cells}))
+    with pytest.raises(ValueError, match=f"Column 'code' has values of type {kind} in 1 rows"):
+        model.predict([[cell] for cell in cells])
+    assert model.predict([[np.str_("401")]] if kind == "int" else [[1]])[0, 0] == 2.0

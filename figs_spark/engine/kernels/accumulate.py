@@ -18,6 +18,9 @@ from figs_spark.engine.kernels import jit
 from figs_spark.engine.kernels.gradients import gradients, probabilities
 
 CHUNK = 2048
+FEATURES = (
+    256  # whose part of a histogram takes its rows before that of the next ones: it stays near
+)
 JOINT_STEPS = 8  # down a tree that all rows of a chunk take together, those that arrived included
 
 
@@ -144,6 +147,16 @@ def _sort(leaves, taken, counts, order, seen, ends):
 @jit.compiled
 def _add_full(packed, rows, order, shares, layout, full, slot):
     """Rows into one histogram: w * r, w and, if they are counted, the number of rows."""
+    for start in range(0, packed.bins.shape[1], FEATURES):
+        stop = min(start + FEATURES, packed.bins.shape[1])
+        _add_features(
+            packed, rows, order, shares, layout, full, slot, np.uint64(start), np.uint64(stop)
+        )
+
+
+@jit.compiled
+def _add_features(packed, rows, order, shares, layout, full, slot, start, stop):
+    """The same for the features from start to stop."""
     bins, weight, count = packed.bins, packed.weight, packed.times
     offsets, counted, outputs = layout.offsets, layout.counted, shares.shape[1]
     for m in order:
@@ -152,13 +165,13 @@ def _add_full(packed, rows, order, shares, layout, full, slot):
         if outputs == 1:
             g = shares[m, 0]
             if counted:
-                for j in range(bins.shape[1]):
+                for j in range(start, stop):
                     b = offsets[j] + bins[i, j]
                     full[slot, b, 0] += g
                     full[slot, b, 1] += w
                     full[slot, b, 2] += count[i]
             else:
-                for j in range(bins.shape[1]):
+                for j in range(start, stop):
                     b = offsets[j] + bins[i, j]
                     full[slot, b, 0] += g
                     full[slot, b, 1] += w
@@ -172,7 +185,7 @@ def _add_full(packed, rows, order, shares, layout, full, slot):
                 if counted:
                     full[slot, b, 3] += count[i]
         else:
-            for j in range(bins.shape[1]):
+            for j in range(start, stop):
                 b = offsets[j] + bins[i, j]
                 for c in range(outputs):
                     full[slot, b, c] += shares[m, c]
@@ -186,12 +199,14 @@ def _add_overlap(packed, rows, order, child_of, layout, overlap, slot, others):
     """Rows into the histogram of weights that their leaf shares with the child they are in."""
     child, leaves = child_of
     bins, weight, offsets = packed.bins, packed.weight, layout.offsets
-    for m in order:
-        i = np.uint64(rows[m])
-        into = np.uint64(slot + child[leaves[m]] * others)
-        w = weight[i]
-        for j in range(bins.shape[1]):
-            overlap[into, offsets[j] + bins[i, j]] += w
+    for start in range(0, bins.shape[1], FEATURES):
+        first, stop = np.uint64(start), np.uint64(min(start + FEATURES, bins.shape[1]))
+        for m in order:
+            i = np.uint64(rows[m])
+            into = np.uint64(slot + child[leaves[m]] * others)
+            w = weight[i]
+            for j in range(first, stop):
+                overlap[into, offsets[j] + bins[i, j]] += w
 
 
 @jit.compiled

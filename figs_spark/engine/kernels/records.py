@@ -69,14 +69,24 @@ class SumArrays(NamedTuple):
 
 
 class EdgeArrays(NamedTuple):
-    """The bins of all features in a row. Feature j has its edges from starts[j] on; its values, one
-    more than edges, from starts[j] + j on."""
+    """The bins of all features in a row. Feature j has its edges, and infinity behind them, from
+    starts[j] to starts[j + 1]; so it has its values, one more than edges."""
 
     edges: Floats
     starts: NDArray[np.int64]
     values: Floats
     exact: NDArray[np.uint8]  # (features,) whether every value has a bin of its own
     other: NDArray[np.uint8]  # (features,) or whether those without one share the last bin
+
+
+class Grids(NamedTuple):
+    """An even grid over the edges of each feature. It tells about where a value lies, so that few
+    edges are left to compare it with."""
+
+    origin: Floats  # (features,)
+    scale: Floats  # (features,) cells per unit; 0: all values are in the first cell
+    below: NDArray[np.uint8]  # (features, cells) the edges in the cells before
+    steps: NDArray[np.int64]  # (features,) of the search among the edges in a cell
 
 
 class CutLimits(NamedTuple):
@@ -106,6 +116,12 @@ class EnsembleArrays(NamedTuple):
     left: Ints
     right: Ints
     value: Floats  # (nodes, outputs)
+    rank: NDArray[Any]  # (nodes,) the place of the threshold among the cuts of its feature
+    cut_start: Ints  # (features + 1,) where the cuts of each feature begin
+    cuts: Floats  # of each feature, in order
+    place_row: Ints  # (nodes,) where `score` has the places of its feature; -1: none is compared
+    low_slot: Ints  # (nodes,) where `score` finds the leaf of the left child
+    high_slot: Ints  # and of the right one
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:

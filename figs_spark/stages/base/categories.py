@@ -24,6 +24,7 @@ from figs_spark.treesum.nodes import CODE, TEXT
 
 NEARLY_UNIQUE = 0.9  # distinct values per row, above which a text looks like an identifier
 MANY_ROWS = 100  # enough of them to say so
+MANY_VALUES = 1 << 17  # more of them do not come to the driver
 
 log = logging.getLogger("figs_spark")
 
@@ -36,6 +37,16 @@ class Counted:
     others: int
     rows: int  # in which the column is not missing
 
+    @classmethod
+    def of(cls, rows: Mapping[str, int], least: int, most: int) -> Counted:
+        """From the rows of each value: those that `least` rows have are categories; with the one
+        for all others there are at most `most`."""
+        named = sorted((-count, value) for value, count in rows.items() if count >= least)[:most]
+        if len(named) == most < len(rows):
+            named = named[:-1]
+        names = tuple(value for _, value in named)
+        return cls(names, len(rows) - len(names), sum(rows.values()))
+
     @property
     def distinct(self) -> int:
         return len(self.categories) + self.others
@@ -44,27 +55,56 @@ class Counted:
 Count = Callable[[Sequence[int], int], dict[int, Counted]]  # some features, the least rows
 
 
+class CountedBySpark:
+    """The values of some columns, given as text. One scan counts them all, and the counts come to
+    the driver; if there are too many, Spark finds the categories each time it is asked."""
+
+    def __init__(self, frame: DataFrame, values: Mapping[int, Column], most: int):
+        self._names = {f"v{j}": j for j in values}
+        self._most = most
+        texts = frame.select(*(values[j].alias(name) for name, j in self._names.items()))
+        self._frame = texts
+        self._rows = self._all_rows()
+
+    def count(self, some: Sequence[int], least: int) -> dict[int, Counted]:
+        """See `Counted.of`."""
+        if self._rows is None:
+            return self._categories(some, least)
+        return {j: Counted.of(self._rows[j], least, self._most) for j in some}
+
+    def _counts(self, some: Sequence[int]) -> DataFrame:
+        names: list[Any] = [name for name, j in self._names.items() if j in some]
+        every = self._frame.unpivot([], names, "feature", "value")
+        counted = every.where(F.col("value").isNotNull()).groupBy("feature", "value")
+        return counted.agg(F.count(F.lit(1)).alias("rows"), F.lit(1).alias("values"))
+
+    def _all_rows(self) -> dict[int, dict[str, int]] | None:
+        """The rows of each value; None if there are many values."""
+        counts = self._counts(list(self._names.values())).select("feature", "value", "rows")
+        every = counts.limit(MANY_VALUES + 1).collect()
+        if len(every) > MANY_VALUES:
+            return None
+        rows: dict[int, dict[str, int]] = {j: {} for j in self._names.values()}
+        for name, value, count in every:
+            rows[self._names[name]][value] = count
+        return rows
+
+    def _categories(self, some: Sequence[int], least: int) -> dict[int, Counted]:
+        frequent = _merged(self._counts(some), F.col("rows") >= least)
+        by_rows = [F.col("value").isNull(), F.desc("rows"), F.col("value")]
+        rank = F.row_number().over(Window.partitionBy("feature").orderBy(*by_rows))
+        kept = _merged(frequent.withColumn("rank", rank), F.col("rank") <= self._most)
+        found: dict[int, list[Any]] = {j: [] for j in some}
+        for row in kept.collect():
+            found[self._names[row["feature"]]].append(row)
+        return {j: _counted(rows, self._most) for j, rows in found.items()}
+
+
 def count_categories(
     frame: DataFrame, values: Mapping[int, Column], least: int, most: int
 ) -> dict[int, Counted]:
-    """The values of some columns, given as text: those that `least` rows have are categories.
-
-    With the one for all others there are at most `most` categories.
-    """
-    if not values:
-        return {}
-    cells = [F.struct(F.lit(j).alias("feature"), v.alias("value")) for j, v in values.items()]
-    every = frame.select(F.explode(F.array(*cells)).alias("cell")).select("cell.*")
-    counted = every.where(F.col("value").isNotNull()).groupBy("feature", "value")
-    counts = counted.agg(F.count(F.lit(1)).alias("rows"), F.lit(1).alias("values"))
-    frequent = _merged(counts, F.col("rows") >= least)
-    by_rows = [F.col("value").isNull(), F.desc("rows"), F.col("value")]
-    rank = F.row_number().over(Window.partitionBy("feature").orderBy(*by_rows))
-    kept = _merged(frequent.withColumn("rank", rank), F.col("rank") <= most)
-    found: dict[int, list[Any]] = {j: [] for j in values}
-    for row in kept.collect():
-        found[row["feature"]].append(row)
-    return {j: _counted(rows, most) for j, rows in found.items()}
+    """The values of some columns, given as text; see `Counted.of`."""
+    return CountedBySpark(frame, values, most).count(list(values), least) if values else {}
 
 
 def _merged(counts: DataFrame, kept: Column) -> DataFrame:
@@ -107,11 +147,9 @@ def with_categories(frame: DataFrame, inputs: Inputs, stage: Any) -> tuple[Featu
     """The features with their categories, counted by Spark."""
     rules = Rules.of(stage, inputs.features)
     values = {j: _as_text(inputs, j) for j in rules.countable(inputs.features)}
-
-    def count(some: Sequence[int], least: int) -> dict[int, Counted]:
-        return count_categories(frame, {j: values[j] for j in some}, least, rules.most)
-
-    return described(inputs.features, rules, count)
+    if not values:
+        return inputs.features
+    return described(inputs.features, rules, CountedBySpark(frame, values, rules.most).count)
 
 
 def described(features: Sequence[Feature], rules: Rules, count: Count) -> tuple[Feature, ...]:

@@ -26,9 +26,10 @@ from pyspark.sql.types import (
 
 from figs_spark.dataframes.codes import level_column, resolved_column
 from figs_spark.dataframes.columns import check_collations, column, field, folding, listed, quoted
+from figs_spark.dataframes.positions import position
 from figs_spark.treesum import Feature
 from figs_spark.treesum.levels import LevelFeature
-from figs_spark.treesum.nodes import TEXT, Category
+from figs_spark.treesum.nodes import TEXT
 from figs_spark.treesum.times import DATE, LOCAL_TIMESTAMP, TIMESTAMP
 
 TIME_TYPES: dict[str, type[DataType]] = {
@@ -192,12 +193,15 @@ def training_column(inputs: Inputs, features: Sequence[Feature]) -> Column:
 def numbers_column(features: Sequence[Feature]) -> Column:
     """Scalar features as array<double>, with nulls in place of text."""
     texts = (
-        "cast(null as double)"
-        if feature.kind == TEXT
-        else f"cast({_number_sql(feature, feature.name)} as double)"
+        "cast(null as double)" if feature.kind == TEXT else number_sql(feature)
         for feature in features
     )
     return F.expr(f"array({', '.join(texts)})")  # thousands of Columns would take half a minute
+
+
+def number_sql(feature: Feature) -> str:
+    """A scalar feature that is no text as a double."""
+    return f"cast({_number_sql(feature, feature.name)} as double)"
 
 
 def training_cell(feature: Feature) -> Column:
@@ -228,7 +232,7 @@ def as_numbers(features: Sequence[Feature], cells: Sequence[Column]) -> Column:
     numbers = []
     for feature, cell in zip(features, cells, strict=True):
         if feature.kind == TEXT:
-            cell = _position(cell, feature.categories or ())
+            cell = position(cell, [str(category) for category in feature.categories or ()])
         numbers.append(cell.cast("double"))
     return F.array(*numbers)
 
@@ -240,12 +244,6 @@ def used_numbers(
     if not used:
         return F.array(F.lit(0.0))
     return as_numbers([features[j] for j in used], [cells[j] for j in used])
-
-
-def _position(cell: Column, categories: Sequence[Category]) -> Column:
-    if not categories:
-        return F.when(cell.isNotNull(), -1)
-    return F.call_function("array_position", F.array(*map(F.lit, categories)), cell) - 1
 
 
 def with_scoring_array(dataset: DataFrame, name: str, length: int, new: str) -> DataFrame:

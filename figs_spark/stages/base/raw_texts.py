@@ -4,6 +4,7 @@ same pass that collects its numbers."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,8 @@ from figs_spark.treesum.code_systems import code_system
 from figs_spark.treesum.levels import LevelFeature
 from figs_spark.treesum.nodes import TEXT
 
+THREADS = 2
+
 Floats = NDArray[np.float64]
 
 
@@ -26,7 +29,7 @@ class Values:
     """The values of a column: each once, and of every row its place among them, -1 if missing."""
 
     distinct: tuple[str, ...]
-    places: NDArray[np.int64]
+    places: NDArray[np.integer]
 
     @classmethod
     def of(cls, column: pa.ChunkedArray) -> Values:
@@ -35,22 +38,18 @@ class Values:
             whole = pa.concat_arrays(whole.chunks)
         encoded = whole.dictionary_encode()
         places = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-        return cls(tuple(encoded.dictionary.to_pylist()), places.astype(np.int64))
+        return cls(tuple(encoded.dictionary.to_pylist()), places)
 
     def renamed(self, names: Sequence[str]) -> Values:
         """With another name for each value; values of the same name are one."""
         distinct = {name: k for k, name in enumerate(dict.fromkeys(names))}
-        table = np.array([*(distinct[name] for name in names), -1], dtype=np.int64)
+        table = np.array([*(distinct[name] for name in names), -1], dtype=np.int32)
         return Values(tuple(distinct), table[self.places])
 
     def counted(self, least: int, most: int) -> Counted:
-        """What `count_categories` counts."""
-        rows = np.bincount(self.places[self.places >= 0], minlength=len(self.distinct)).tolist()
-        named = sorted((-n, v) for n, v in zip(rows, self.distinct) if n >= least)[:most]
-        others = len(self.distinct) - len(named)
-        if others and len(named) == most:
-            named, others = named[:-1], others + 1
-        return Counted(tuple(value for _, value in named), others, sum(rows))
+        """What `CountedBySpark` counts."""
+        rows = np.bincount(self.places + 1, minlength=1 + len(self.distinct))[1:].tolist()
+        return Counted.of(dict(zip(self.distinct, rows, strict=True)), least, most)
 
     def positions(self, categories: Sequence[Any]) -> Floats:
         """Of every row the place of its value among the categories, -1 if it is none of them."""
@@ -76,7 +75,9 @@ class RawTexts:
         """The features with their categories, and the table with the places of all texts."""
         if not matrix.flags.writeable:
             matrix = matrix.copy()
-        read = {s: Values.of(columns.column(text_name(k))) for k, s in enumerate(self.sources)}
+        texts = (columns.column(text_name(k)) for k in range(len(self.sources)))
+        with ThreadPoolExecutor(THREADS) as pool:  # Arrow releases the interpreter lock
+            read = dict(zip(self.sources, pool.map(Values.of, texts), strict=True))
         values = {j: _values(f, read, matrix[:, j]) for j, f in self._countable()}
 
         def count(some: Sequence[int], least: int) -> dict[int, Counted]:
@@ -105,7 +106,7 @@ def _values(feature: Feature, read: Mapping[str, Values], numbers: Floats) -> Va
     if feature.kind != TEXT:
         known = ~np.isnan(numbers)
         distinct, inverse = np.unique(numbers[known] + 0.0, return_inverse=True)
-        places = np.full(len(numbers), -1, dtype=np.int64)
+        places = np.full(len(numbers), -1, dtype=np.int32)
         places[known] = inverse
         return Values(tuple(map(str, distinct.tolist())), places)
     values = read[source_of(feature)]

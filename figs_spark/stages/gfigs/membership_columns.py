@@ -19,10 +19,12 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, DataType, NumericType, StringType
 
-from figs_spark.dataframes.columns import field, listed
+from figs_spark.dataframes.columns import field, folding, listed
+from figs_spark.dataframes.positions import position
 from figs_spark.stages.base.categories import code_text, count_categories
 from figs_spark.stages.base.inputs import Inputs
 from figs_spark.stages.gfigs.groups import Group
+from figs_spark.treesum import Feature
 from figs_spark.treesum.nodes import CODE, NUMBER, TEXT
 from figs_spark.treesum.strict_json import Entry
 
@@ -73,10 +75,11 @@ def membership_columns(
     dataset: DataFrame, stage: Any, inputs: Inputs
 ) -> tuple[MembershipColumn, ...]:
     """The columns that the Params name, checked against the schema; their slots come later."""
-    get = stage.getOrDefault
+    get, fold = stage.getOrDefault, folding(dataset)
     named, excluded = get("membershipFeaturesCols"), set(get("membershipExcludeCols") or ())
     if named is None:
-        columns = [c for c in _features(dataset, inputs) if c.name != get("groupCol")]
+        group = fold(get("groupCol"))
+        columns = [c for c in _features(dataset, inputs) if fold(c.name) != group]
     else:
         columns = _named(dataset, named, {param: get(param) for param in ("groupCol", "labelCol")})
     names = [c.name for c in columns]
@@ -110,12 +113,15 @@ def _named(
     dataset: DataFrame, names: Sequence[str], reserved: dict[str, str]
 ) -> list[MembershipColumn]:
     """The columns of these names; ValueError if one is the group or the label."""
+    fold = folding(dataset)
+    by_name = {fold(name): name for name in names}
     for param, name in reserved.items():
-        if name in names:
+        if fold(name) in by_name:
             raise ValueError(
-                f"membershipFeaturesCols names '{name}', the {param} itself. Remove it."
+                f"membershipFeaturesCols names '{by_name[fold(name)]}', the {param} itself. Remove "
+                f"it."
             )
-    return [_from_schema(dataset, name) for name in dict.fromkeys(names)]
+    return [_from_schema(dataset, name) for name in by_name.values()]
 
 
 def _from_schema(dataset: DataFrame, name: str, is_code: bool = False) -> MembershipColumn:
@@ -160,23 +166,46 @@ def statistics(columns: Sequence[MembershipColumn], cells: Sequence[Column]) -> 
                 F.max(value).alias(f"high_{k}"),
                 F.sum(value).alias(f"sum_{k}"),
             ]
+        else:  # -1 stands for values that are no category
+            place = position(value, column.categories)
+            aggregates.append(F.collect_set(place).alias(f"present_{k}"))
     return aggregates
 
 
-def with_slots(
+def with_categories(
     frame: DataFrame,
     columns: Sequence[MembershipColumn],
     cells: Sequence[Column],
-    groups: Sequence[Row],
     least: int,
+    features: Sequence[Feature],
+) -> tuple[MembershipColumn, ...]:
+    """The columns; those of text and codes with their categories, which at least `least` rows have.
+
+    Text among the `features`, which have at most MAX_CATEGORIES too, was counted by the same rule;
+    but an order has rare values as well, and a system has levels.
+    """
+    plain = (f for f in features if f.kind == TEXT and not (f.ordered or f.system))
+    known = {f.name: f.categories for f in plain}
+    complete, values = list(columns), {}
+    for k, column in enumerate(columns):
+        if column.kind == TEXT and column.name in known:
+            categories = tuple(map(str, known[column.name] or ()))
+            complete[k] = replace(column, categories=categories)
+        elif column.kind != NUMBER:
+            values[k] = column.value(cells[k])
+    for k, counted in count_categories(frame, values, least, MAX_CATEGORIES).items():
+        complete[k] = replace(columns[k], categories=tuple(sorted(counted.categories)))
+    return tuple(complete)
+
+
+def with_slots(
+    columns: Sequence[MembershipColumn], groups: Sequence[Row], least: int
 ) -> tuple[MembershipColumn, ...]:
     """The columns with their slots, from the statistics; a warning if one defines the group.
 
     A category is what at least `least` rows have.
     """
     rows = sum(row["rows"] for row in groups)
-    columns = _with_categories(frame, columns, cells, least)
-    present = _present(frame, columns, cells)
     complete = []
     for k, column in enumerate(columns):
         missing = sum(row[f"missing_{k}"] for row in groups)
@@ -186,7 +215,7 @@ def with_slots(
             spans = [None if row[f"low_{k}"] is None else _span(row, k) for row in groups]
             apart = _apart(spans, groups, k, lambda a, b: a[1] < b[0] or b[1] < a[0])
         else:
-            by_group = [present[row["g"]][k] or None for row in groups]
+            by_group = [set(row[f"present_{k}"]) or None for row in groups]
             apart = _apart(by_group, groups, k, lambda a, b: not a & b)
         if apart:
             _warn(column, apart)
@@ -210,37 +239,6 @@ def _mean(
             f"rows. Repair these values, or put it in membershipExcludeCols."
         )
     return sum(row[f"sum_{k}"] or 0.0 for row in groups) / max(1, rows - missing)
-
-
-def _with_categories(
-    frame: DataFrame, columns: Sequence[MembershipColumn], cells: Sequence[Column], least: int
-) -> list[MembershipColumn]:
-    """The columns of text and codes with their categories."""
-    complete = list(columns)
-    values = {k: c.value(cells[k]) for k, c in enumerate(columns) if c.kind != NUMBER}
-    for k, counted in count_categories(frame, values, least, MAX_CATEGORIES).items():
-        complete[k] = replace(columns[k], categories=tuple(sorted(counted.categories)))
-    return complete
-
-
-def _present(
-    frame: DataFrame, columns: Sequence[MembershipColumn], cells: Sequence[Column]
-) -> dict[Group, dict[int, set[int]]]:
-    """The categories that each group has, by the number of the column: their places, from 1 on,
-    and 0 for other values."""
-    text = [k for k, column in enumerate(columns) if column.kind != NUMBER]
-    if not text:
-        return {}
-    sets = [F.collect_set(_place(columns[k], cells[k])).alias(str(k)) for k in text]
-    rows = frame.groupBy("g").agg(*sets).collect()
-    return {row["g"]: {k: set(row[str(k)]) for k in text} for row in rows}
-
-
-def _place(column: MembershipColumn, cell: Column) -> Column:
-    value = column.value(cell)
-    if not column.categories:
-        return F.when(value.isNotNull(), 0)
-    return F.call_function("array_position", F.array(*map(F.lit, column.categories)), value)
 
 
 def _span(row: Row, k: int) -> tuple[float, float]:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from figs_spark.dataframes.derived import check_expression
+from figs_spark.dataframes.row_sql import check_expression
 from figs_spark.treesum.code_systems import code_system
 
 
