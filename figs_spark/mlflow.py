@@ -142,7 +142,7 @@ def _type(feature: Feature) -> str:
 
 
 def to_entry(model: Any) -> dict[str, Any]:
-    """A model as JSON; without the membership model of G-FIGS, which is a stage of Spark ML."""
+    """A model as JSON; without a membership model that is a stage of Spark ML."""
     kind = type(model).__name__
     if kind not in KINDS:
         raise ValueError(

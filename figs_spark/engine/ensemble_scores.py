@@ -8,7 +8,8 @@ the model has never seen it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -52,20 +53,32 @@ class Ensemble:
         starts = [root for each in roots for root in each]
         splits = [node.split or LEAF for node in nodes]
         listed = [[] if s is LEAF else _listed(features[s.feature], s) for s in splits]
-        thresholds = [np.nan if s.threshold is None else s.threshold for s in splits]
+        thresholds = np.array([np.nan if s.threshold is None else s.threshold for s in splits])
+        feature = np.array([places[s.feature] for s in splits], np.int32)
+        left, right = (np.array(side, np.int32) for side in zip(*children))
+        first = np.repeat(starts, np.diff([*starts, len(nodes)]))
+        rank, cut_start, cuts = _ranked(feature, np.where(left < 0, np.nan, thresholds), len(used))
+        missing_left = np.array([s.missing_left for s in splits], np.uint8)
+        above = np.where(missing_left, 0, max(1, len(used)))
         arrays = EnsembleArrays(
             member_roots=np.cumsum([0, *map(len, roots)]).astype(np.int32),
             roots=np.array(starts, np.int32),
             ends=np.array([*starts[1:], len(nodes)], np.int32),
-            feature=np.array([places[s.feature] for s in splits], np.int32),
-            threshold=np.array(thresholds),
+            feature=feature,
+            threshold=thresholds,
             listed_start=np.cumsum([0, *map(len, listed)]).astype(np.int32),
             listed=np.array([value for values in listed for value in values], np.float64),
             listed_left=np.array([s.listed_left for s in splits], np.uint8),
-            missing_left=np.array([s.missing_left for s in splits], np.uint8),
-            left=np.array([left for left, _ in children], np.int32),
-            right=np.array([right for _, right in children], np.int32),
+            missing_left=missing_left,
+            left=left,
+            right=right,
             value=np.array([node.value for node in nodes]),
+            rank=rank,
+            cut_start=cut_start,
+            cuts=cuts,
+            place_row=np.where(np.isnan(thresholds), -1, feature + above).astype(np.int32),
+            low_slot=_slots(left, left, first),
+            high_slot=_slots(right, left, first),
         )
         return cls(outcome, tuple(used), arrays)
 
@@ -74,10 +87,18 @@ class Ensemble:
         """Columns of a table to score; one that is not read if the members have no split."""
         return max(1, len(self.used))
 
+    @property
+    def outputs(self) -> int:
+        return int(self.trees.value.shape[1])
+
+    @property
+    def members(self) -> int:
+        return len(self.trees.member_roots) - 1
+
     def member_scores(self, table: Floats) -> Floats:
         """The raw score of each member, (members, outputs, rows)."""
         trees = self.trees
-        scores = np.zeros((len(trees.member_roots) - 1, trees.value.shape[1], len(table)))
+        scores = np.zeros((self.members, trees.value.shape[1], len(table)))
         run = score.score if jit.available() else score.score_plain
         run(np.ascontiguousarray(table, dtype=np.float64), trees, scores)
         return scores
@@ -88,13 +109,16 @@ class Ensemble:
 
     def predict(self, table: Floats) -> Floats:
         """The mean over the members of what each predicts, (rows, outputs)."""
-        mean = np.empty((len(table), self.trees.value.shape[1]))
+        members, mean = self.members, np.empty((len(table), self.trees.value.shape[1]))
+        if not self.outcome.classes:  # numbers are expected as they are: all trees add up
+            ends = np.array([0, len(self.trees.roots)], np.int32)
+            self = replace(self, trees=self.trees._replace(member_roots=ends))
         for first in range(0, len(table), ROWS):
             scores = self.member_scores(table[first : first + ROWS])
             total = np.zeros(scores.shape[1:])
             for member in scores:
                 total += self.outcome.expected(list(member))
-            mean[first : first + ROWS] = (total / len(scores)).T
+            mean[first : first + ROWS] = (total / members).T
         return mean
 
     def interval(self, table: Floats) -> Floats:
@@ -123,3 +147,28 @@ def _listed(feature: Feature, split: Split) -> list[float]:
     if feature.holds_numbers:
         return [float(category) for category in split.categories]
     return [float(feature.categories.index(category)) for category in split.categories]
+
+
+def _ranked(
+    feature: NDArray[np.int32], thresholds: Floats, width: int
+) -> tuple[NDArray[Any], NDArray[np.int32], Floats]:
+    """The place of each threshold among those of its feature; where the cuts of each feature begin,
+    and the cuts."""
+    ranks, cuts = np.zeros(len(thresholds), np.uint32), []
+    for j in range(width):
+        here = (feature == j) & ~np.isnan(thresholds)
+        known = np.unique(thresholds[here])
+        ranks[here] = np.searchsorted(known, thresholds[here])
+        cuts.append(known)
+    starts = np.cumsum([0, *map(len, cuts)]).astype(np.int32)
+    places = max((len(each) + 2 for each in cuts), default=0)
+    kind = np.uint16 if places <= np.iinfo(np.uint16).max else np.uint32
+    return ranks.astype(kind), starts, np.concatenate([*cuts, np.zeros(0)])
+
+
+def _slots(
+    child: NDArray[np.int32], left: NDArray[np.int32], first: NDArray[np.int32]
+) -> NDArray[np.int32]:
+    """Where the leaf of a child is found: at its own number if it is a leaf, else further on."""
+    inner = (child >= 0) & (left[child] >= 0)
+    return (child - first + np.where(inner, score.SMALL_TREE, 0)).astype(np.int32)

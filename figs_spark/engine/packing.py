@@ -98,16 +98,12 @@ def _read_sample(table: Table, frame: DataFrame) -> Floats:
 
 
 def pack_here(table: Table, max_bins: int, progress: Progress = QUIET) -> tuple[Bins, list[Block]]:
-    """Collect a small table and pack it in the driver."""
+    """Collect a small table, if it is not here already, and pack it in the driver."""
     progress.phase(PACK)
-    with compat.arrow_batches(table.frame.sparkSession, table.block_rows):
-        arrow = compat.to_arrow(table.frame)
-    matrix = to_table(arrow.column("x"), len(table.features))
-    if table.texts is not None:
-        features, matrix = table.texts.encode(arrow, matrix)
-        table = replace(table, features=features)
-    labels = arrow.column("y").to_numpy()
-    _check_source(table, Reports({}, len(labels), float(labels.sum()), len(labels)))
+    if table.here is not None:
+        matrix, arrow = table.here.matrix, table.here.columns
+    else:
+        table, matrix, arrow = _collected(table)
     bins = make_bins(matrix, table.features, max_bins, cuts=table.allowed_cuts)
     packed = []
     for first in range(0, len(matrix), table.block_rows):
@@ -117,6 +113,19 @@ def pack_here(table: Table, max_bins: int, progress: Progress = QUIET) -> tuple[
         _check_categories(table, strangers)
         packed.append(_block(first, codes, part, table.target))
     return bins, numbered_blocks(packed) if table.numbered else packed
+
+
+def _collected(table: Table) -> tuple[Table, Floats, pa.Table]:
+    """The table with its texts encoded, the features, and the other columns."""
+    with compat.arrow_batches(table.frame.sparkSession, table.block_rows):
+        arrow = compat.to_arrow(table.frame)
+    matrix = to_table(arrow.column("x"), len(table.features))
+    if table.texts is not None:
+        features, matrix = table.texts.encode(arrow, matrix)
+        table = replace(table, features=features)
+    labels = arrow.column("y").to_numpy()
+    _check_source(table, Reports({}, len(labels), float(labels.sum()), len(labels)))
+    return table, matrix, arrow
 
 
 def collect_packed(

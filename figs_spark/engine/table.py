@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -12,7 +13,9 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from figs_spark.dataframes.arrow import to_table
 from figs_spark.engine.bins import CutRule
+from figs_spark.engine.content_hashes import content_hashes
 from figs_spark.engine.kernels.records import Floats
 from figs_spark.treesum import Feature
 from figs_spark.treesum.prediction import Outcome
@@ -20,6 +23,7 @@ from figs_spark.treesum.prediction import Outcome
 SMALL_ROWS = 200_000  # a table with no more rows is packed in the driver
 SAMPLE_ROWS = 100_000  # that the bins of a larger one are made from
 SAMPLE_VALUES = 1 << 24  # at most this many numbers of the source come to the driver
+CENTRE_BITS = 36  # of the mean label: sums in another order differ in bits below
 BLOCK_BYTES = 4 << 20  # of the float64 table that a block is packed from
 
 
@@ -60,9 +64,20 @@ class Target:
         return stored.astype(np.float64, copy=False).reshape(-1, 1)
 
 
+def rounded(mean: float) -> float:
+    """A centre that does not depend on the order in which the labels were added up."""
+    fraction, power = math.frexp(mean)
+    return math.ldexp(round(math.ldexp(fraction, CENTRE_BITS)), power - CENTRE_BITS)
+
+
+def small_rows(features: int) -> int:
+    """How many rows may come to the driver as they are."""
+    return min(SMALL_ROWS, max(1, SAMPLE_VALUES // max(1, features)))
+
+
 def is_small(rows: int, features: int) -> bool:
     """Whether a table may come to the driver as it is."""
-    return rows <= min(SMALL_ROWS, max(1, SAMPLE_VALUES // features))
+    return rows <= small_rows(features)
 
 
 class Texts(Protocol):
@@ -74,6 +89,26 @@ class Texts(Protocol):
 
 
 @dataclass(frozen=True)
+class Here:
+    """Rows in the memory of the driver: the features, where these are null and not just NaN, and
+    the other columns of a `Table` by name."""
+
+    matrix: Floats  # (rows, features)
+    nulls: NDArray[np.bool_]  # the same shape
+    columns: pa.Table
+
+    def numbers(self, name: str) -> Floats:
+        """A column of numbers, or of arrays of them, as a table."""
+        column = self.columns.column(name)
+        if pa.types.is_list(column.type):
+            return to_table(column, len(column[0]))
+        return np.asarray(column.to_numpy()).reshape(-1, 1)
+
+    def with_column(self, name: str, values: NDArray[Any]) -> Here:
+        return replace(self, columns=self.columns.append_column(name, pa.array(values)))
+
+
+@dataclass(frozen=True)
 class Table:
     """What the engine trains on.
 
@@ -82,7 +117,7 @@ class Table:
     held (int, the model that does not train on the row, else 255),
     id (bigint, what random weights are drawn by) and n (how many equal rows the row stands for).
     Text and booleans are given as positions among the categories of the feature; text that is none
-    of these as -1.
+    of these as -1. If the rows are `here`, the frame is their source, and is not read again.
     """
 
     frame: DataFrame
@@ -97,16 +132,26 @@ class Table:
     allowed_cuts: Mapping[int, CutRule] = field(default_factory=dict)  # by feature
     class_factors: tuple[float, ...] | None = None  # that the weights of each class were times
     texts: Texts | None = None  # if they are yet to be encoded; x has nulls in their place
+    here: Here | None = None
 
     def with_content_ids(self) -> Table:
         """With numbers by content for rows that have no id, to draw random weights by."""
-        hashed = [name for name in ("x", "y", "w") if name in self.frame.columns]
-        frame = self.frame.withColumn("id", F.xxhash64(*hashed))
+        hashed = [name for name in ("y", "w") if self.has(name)]
+        if self.here is not None:
+            numbers = [self.here.numbers(name) for name in hashed]
+            ids = content_hashes(self.here.matrix, self.here.nulls, np.hstack(numbers))
+            return replace(self, here=self.here.with_column("id", ids), numbered=True)
+        frame = self.frame.withColumn("id", F.xxhash64("x", *hashed))
         return replace(self, frame=frame, numbered=True)
+
+    def has(self, name: str) -> bool:
+        """Whether there is such a column."""
+        names = self.frame.columns if self.here is None else self.here.columns.column_names
+        return name in names
 
     @property
     def weighted(self) -> bool:
-        return "w" in self.frame.columns
+        return self.has("w")
 
     @property
     def small(self) -> bool:

@@ -103,7 +103,7 @@ def train(
         )
         if out_of_bag:
             return replace(trained, out_of_bag=_out_of_bag(backend, grown, table.target))
-        if "held" in table.frame.columns:
+        if table.has("held"):
             trained = replace(trained, held_out_losses=_held_out(backend, grown))
         if both_refits:
             return _with_both(trained, unfitted, backend, table, plan)

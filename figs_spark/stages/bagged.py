@@ -208,7 +208,7 @@ class BaggedModel(FittedModel):
 
     def _score_array(self, features: Sequence[Column]) -> Column:
         ensemble = Ensemble.of(self.members, self._sum_outcome)
-        score = table_udf(ensemble.predict, ensemble.width)
+        score = table_udf(ensemble.predict, ensemble.width, single=ensemble.outputs == 1)
         return score(used_numbers(self._features, features, ensemble.used))
 
     def _raw_scores(self, values: Any) -> np.ndarray:

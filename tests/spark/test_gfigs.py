@@ -118,7 +118,10 @@ def test_membership_is_that_of_a_logistic_regression(data: DataFrame) -> None:
     assembled = VectorAssembler(inputCols=names, outputCol="v").transform(
         data.withColumn("young", (F.col("band") == "young").cast("double"))
     )
-    expected = LogisticRegression(featuresCol="v", labelCol="young", regParam=0.01).fit(assembled)
+    regression = LogisticRegression(
+        featuresCol="v", labelCol="young", regParam=0.01, tol=1e-14, maxIter=1000
+    )
+    expected = regression.fit(assembled)
     scored = expected.transform(assembled).withColumn("w", vector_to_array(F.col("probability"))[1])
     own = figs(weightCol="w", predictionCol="q", probabilityCol="pp", rawPredictionCol="r")
     assert_same_model(
@@ -128,7 +131,7 @@ def test_membership_is_that_of_a_logistic_regression(data: DataFrame) -> None:
     table = found.membershipCoefficients
     assert table.index.tolist() == ["gcs", "visits", "(intercept)"]
     assert table["young"].tolist() == pytest.approx(
-        [*expected.coefficients.toArray(), expected.intercept], abs=1e-9
+        [*expected.coefficients.toArray(), expected.intercept], abs=1e-6
     )
 
 
@@ -165,7 +168,8 @@ def test_a_vector_of_features_tells_the_group_too(data: DataFrame) -> None:
 def test_out_of_fold_probabilities(data: DataFrame, model: GFIGSClassificationModel) -> None:
     columns = ["age", "visits", "site"]
     found = classifier(membershipFeaturesCols=columns, membershipFolds=3).fit(data)
-    assert found.membershipCoefficients.equals(model.membershipCoefficients)
+    coefficients: Any = model.membershipCoefficients
+    assert np.allclose(found.membershipCoefficients, coefficients, atol=1e-4)  # MLlib stops early
     assert found.effectiveSampleSizes != model.effectiveSampleSizes
     assert found.effectiveSampleSizes == pytest.approx(model.effectiveSampleSizes, rel=0.1)
 
@@ -247,13 +251,13 @@ def test_cross_validation_shares_one_fit_by_size(
     data: DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fits: list[int] = []
-    before = group_weights.fit_classifier
+    before = group_weights.estimated
 
     def counted(*args: Any) -> Any:
         fits.append(1)
         return before(*args)
 
-    monkeypatch.setattr(group_weights, "fit_classifier", counted)
+    monkeypatch.setattr(group_weights, "estimated", counted)
     estimator = classifier()
     validator = CrossValidator(
         estimator=estimator,

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from figs_spark import BaggedFIGSClassifier, FIGSClassifier, FIGSRegressor, stability
+from figs_spark.stages.base import checks
 
 CASE = "spark.sql.caseSensitive"
 
@@ -104,22 +105,34 @@ def fewer_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_arrays([kept.column(0), kept.column(0)], ["x", "y"])
 
 
-@pytest.mark.parametrize("mode", ["driver", "cluster"])
-def test_labels_that_change_between_scans_are_named(spark: SparkSession, mode: str) -> None:
+@pytest.fixture(params=["driver", "cluster"])
+def read_again(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A mode; the rows do not come to the driver at the first look."""
+    monkeypatch.setattr(checks, "rows_here", lambda *_: None)
+    return request.param
+
+
+def test_labels_that_change_between_scans_are_named(spark: SparkSession, read_again: str) -> None:
     numbers = spark.range(0, 2_000, 1, 1).selectExpr("double(id) x")
     table = numbers.mapInArrow(other_labels, "x double, y double")
-    figs = FIGSRegressor(featuresCols=["x"], labelCol="y", mode=mode)
+    figs = FIGSRegressor(featuresCols=["x"], labelCol="y", mode=read_again)
     with pytest.raises(ValueError, match="gives other rows when it is read again: the labels"):
         figs.fit(table)
 
 
-@pytest.mark.parametrize("mode", ["driver", "cluster"])
-def test_rows_that_change_between_scans_are_named(spark: SparkSession, mode: str) -> None:
+def test_rows_that_change_between_scans_are_named(spark: SparkSession, read_again: str) -> None:
     numbers = spark.range(0, 2_000, 1, 1).selectExpr("double(id) x")
     table = numbers.mapInArrow(fewer_rows, "x double, y double")
-    figs = FIGSRegressor(featuresCols=["x"], labelCol="y", mode=mode)
+    figs = FIGSRegressor(featuresCols=["x"], labelCol="y", mode=read_again)
     with pytest.raises(ValueError, match=r"rows were checked and .* were packed"):
         figs.fit(table)
+
+
+def test_a_small_table_that_changes_is_read_once(spark: SparkSession) -> None:
+    numbers = spark.range(0, 2_000, 1, 1).selectExpr("double(id) x")
+    table = numbers.mapInArrow(fewer_rows, "x double, y double")
+    model = FIGSRegressor(featuresCols=["x"], labelCol="y", maxSplits=2).fit(table)
+    assert model.numSplits == 2
 
 
 def test_weights_too_small_to_count_are_named(rows: DataFrame) -> None:

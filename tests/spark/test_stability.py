@@ -19,7 +19,7 @@ from figs_spark import (
 from figs_spark.engine.row_numbers import running_numbers
 from figs_spark.engine.table import Target
 from figs_spark.engine.weights import BootstrapWeights, uniform
-from figs_spark.stages.base.checks import check
+from figs_spark.stages.base.checks import check_with_spark
 
 FEATURES = [f"x{j}" for j in range(6)]
 SEED = 3
@@ -51,7 +51,7 @@ def names(model: Any) -> set[str]:
 
 def content_numbers(data: DataFrame) -> np.ndarray:
     """The number by which each row is drawn, in the order of the rows."""
-    table = check(data, figs(), True).table.with_content_ids()
+    table = check_with_spark(data, figs(), True).table.with_content_ids()
     return running_numbers(table.frame.select("id").toPandas()["id"].to_numpy())
 
 

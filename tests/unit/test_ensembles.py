@@ -45,14 +45,15 @@ def test_an_ensemble_predicts_the_mean_of_its_members(
     assert ensemble.predict(cells) == pytest.approx(mean, 1e-12)
 
 
-@pytest.mark.parametrize("splits", [8, 60])
-def test_compiled_scores_are_those_of_numpy_to_the_bit(splits: int) -> None:
-    """Rows that fill no batch; trees so large that each row goes its own way, and small ones."""
+@pytest.mark.parametrize(("splits", "count"), [(8, 5), (60, 5), (8, 200)])
+def test_compiled_scores_are_those_of_numpy_to_the_bit(splits: int, count: int) -> None:
+    """Rows that fill no batch; trees so large that each row goes its own way, and small ones; and
+    features with so many cuts that they are not counted one by one."""
     random = Random(splits)
-    members = [random_path(random, splits, outputs=2)[-1] for _ in range(5)]
+    members = [random_path(random, splits, outputs=2)[-1] for _ in range(count)]
     ensemble = Ensemble.of(members, Outcome(0))
     cells = numbers(random_rows(random, 150))[:, ensemble.used]
-    plain = np.zeros((5, 2, 150))
+    plain = np.zeros((count, 2, 150))
     score_plain(cells, ensemble.trees, plain)
     assert np.array_equal(ensemble.member_scores(cells), plain)
 

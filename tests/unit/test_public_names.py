@@ -39,9 +39,13 @@ UNNAMED = {"StageReader", "StageWriter", "Reading", "MembershipColumn"}
 # The scripts in jobs/ start the command line; the benchmark measures parts of the engine; the
 # protocol of the paper goes through the variants by name.
 JOBS_MAY_IMPORT = {
-    "jobs/bench": {"figs_spark.engine", "figs_spark.stages.base.checks"},
+    "jobs/bench": {  # parts of the engine, and the membership model alone
+        "figs_spark.engine",
+        "figs_spark.stages.base.checks",
+        "figs_spark.stages.gfigs",
+    },
     "jobs/cdi": {"figs_spark.stages.gfigs.variants"},
-    "jobs/paper": set(),
+    "jobs/paper": {"figs_spark.engine.bins", "figs_spark.treesum"},  # the same bins for imodels
     "jobs": {"figs_spark.app.cli", "figs_spark.app.errors"},
 }
 

@@ -116,6 +116,12 @@ class EnsembleArrays(NamedTuple):
     left: Ints
     right: Ints
     value: Floats  # (nodes, outputs)
+    rank: NDArray[Any]  # (nodes,) the place of the threshold among the cuts of its feature
+    cut_start: Ints  # (features + 1,) where the cuts of each feature begin
+    cuts: Floats  # of each feature, in order
+    place_row: Ints  # (nodes,) where `score` has the places of its feature; -1: none is compared
+    low_slot: Ints  # (nodes,) where `score` finds the leaf of the left child
+    high_slot: Ints  # and of the right one
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:

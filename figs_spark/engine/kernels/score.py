@@ -9,6 +9,7 @@ import numpy as np
 from figs_spark.engine.kernels import jit
 
 BATCH = 64  # rows that go through a tree together
+FEW_CUTS = 64  # of a feature: fewer are counted one by one, as vector operations
 SMALL_TREE = 32  # nodes: in a larger tree each row takes its own way down
 
 
@@ -17,79 +18,99 @@ def score(table, trees, scores):
     """The score of every member of an ensemble for every row: leaf values, added up.
 
     `scores` is (members, outputs, rows). Some rows go through a tree together, from its last node
-    to its root: a node chooses for each row between the values of its children. No branch depends
-    on the data, and one choice for all rows is a few vector operations.
+    to its root: a node chooses for each row between the leaves that its children found. No branch
+    depends on the data, and numbers of two bytes make one choice for all rows a few vector
+    operations: values are compared with all cuts of their feature once, and nodes compare places
+    among these.
     """
     columns = np.zeros((table.shape[1], BATCH))
-    total = np.zeros(BATCH)
+    places = np.zeros((2 * table.shape[1], BATCH), dtype=trees.rank.dtype)
+    found = np.zeros((2 * SMALL_TREE, BATCH), dtype=trees.rank.dtype)
+    for leaf in range(SMALL_TREE):
+        for q in range(BATCH):
+            found[leaf, q] = leaf
     for first in range(0, table.shape[0], BATCH):
         rows = min(BATCH, table.shape[0] - first)
         for q in range(rows):
             for j in range(table.shape[1]):
                 columns[j, q] = table[first + q, j]
-        for c in range(scores.shape[1]):
-            _score_batch(columns, trees, c, total, scores[:, c, first : first + rows])
+        _find_places(columns, trees.cut_start, trees.cuts, places)
+        _score_batch(columns, places, trees, found, scores[:, :, first : first + rows])
 
 
 @jit.compiled
-def _score_batch(columns, trees, c, total, scores):
-    """The scores of some rows, (members, rows), for one output."""
-    left, right, value, threshold = trees.left, trees.right, trees.value, trees.threshold
-    values = np.zeros((SMALL_TREE, BATCH))
+def _find_places(columns, cut_start, cuts, places):
+    """How many cuts of its feature lie below each value. A missing value has place 0, as if below
+    all cuts; and in the second half of the table one beyond all places, as if above."""
+    width = np.uint64(columns.shape[0])
+    below = np.zeros(BATCH, dtype=np.int64)
+    for j in range(np.uint64(cut_start.shape[0] - 1)):
+        start, stop = np.uint64(cut_start[j]), np.uint64(cut_start[j + np.uint64(1)])
+        if stop - start <= FEW_CUTS:
+            for q in range(BATCH):
+                below[q] = 0
+            for place in range(start, stop):
+                cut = cuts[place]
+                for q in range(BATCH):
+                    below[q] += cut < columns[j, q]
+        else:
+            for q in range(BATCH):
+                below[q] = np.searchsorted(cuts[start:stop], columns[j, q])
+                if columns[j, q] != columns[j, q]:
+                    below[q] = 0
+        beyond = np.int64(stop - start + np.uint64(1))
+        for q in range(BATCH):
+            places[j, q] = below[q]
+            places[width + j, q] = below[q] if columns[j, q] == columns[j, q] else beyond
+
+
+@jit.compiled
+def _score_batch(columns, places, trees, found, scores):
+    """The scores of some rows, (members, outputs, rows). The loops stand in one function, as a call
+    for every node would take longer than they do."""
+    roots, ends, left, value, rank = trees.roots, trees.ends, trees.left, trees.value, trees.rank
+    place_row, low_slot, high_slot = trees.place_row, trees.low_slot, trees.high_slot
+    outputs = scores.shape[1]
+    total = np.zeros((outputs, BATCH))
     listed = np.zeros(BATCH, dtype=np.bool_)
     for m in range(scores.shape[0]):
-        for q in range(BATCH):
-            total[q] = 0.0
-        for k in range(trees.member_roots[m], trees.member_roots[m + 1]):
-            root = trees.roots[k]
-            if trees.ends[k] - root > SMALL_TREE:
-                _walk(columns, trees, root, c, total)
-                continue
-            for node in range(trees.ends[k] - 1, root - 1, -1):
-                at = np.uint64(node - root)
-                if left[node] < 0:
-                    leaf = value[node, c]
-                    for q in range(BATCH):
-                        values[at, q] = leaf
-                    continue
-                low, high = np.uint64(left[node] - root), np.uint64(right[node] - root)
-                j, cut = np.uint64(trees.feature[node]), threshold[node]
-                if cut == cut:
-                    missing_left = trees.missing_left[node] != 0
-                    _choose(columns, j, cut, missing_left, values, at, low, high)
-                else:
-                    _listed(columns, j, trees, node, listed)
-                    _choose_listed(listed, values, at, low, high)
+        for c in range(outputs):
             for q in range(BATCH):
-                total[q] += values[0, q]
-        for q in range(scores.shape[1]):
-            scores[m, q] = total[q]
+                total[c, q] = 0.0
+        for k in range(trees.member_roots[m], trees.member_roots[m + 1]):
+            root = roots[k]
+            if ends[k] - root > SMALL_TREE:
+                _walk(columns, trees, root, total)
+                continue
+            slot = np.uint64(0)
+            for node in range(ends[k] - 1, root - 1, -1):
+                if left[node] < 0:
+                    continue
+                slot = np.uint64(SMALL_TREE + node - root)
+                low, high = np.uint64(low_slot[node]), np.uint64(high_slot[node])
+                row = place_row[node]
+                if row >= 0:
+                    j, cut = np.uint64(row), rank[node]
+                    for q in range(BATCH):
+                        one, other = found[low, q], found[high, q]
+                        found[slot, q] = one if places[j, q] <= cut else other
+                else:
+                    _listed(columns, trees, node, listed)
+                    for q in range(BATCH):
+                        one, other = found[low, q], found[high, q]
+                        found[slot, q] = one if listed[q] else other
+            for c in range(np.uint64(outputs)):
+                for q in range(BATCH):
+                    total[c, q] += value[np.uint64(root) + np.uint64(found[slot, q]), c]
+        for c in range(outputs):
+            for q in range(scores.shape[2]):
+                scores[m, c, q] = total[c, q]
 
 
 @jit.compiled
-def _choose(columns, j, cut, missing_left, values, at, low, high):
-    """For each row the value of one child. Both are read first: else there is no vector operation.
-    A comparison with NaN is false."""
-    if missing_left:
-        for q in range(BATCH):
-            left, right = values[low, q], values[high, q]
-            values[at, q] = right if columns[j, q] > cut else left
-    else:
-        for q in range(BATCH):
-            left, right = values[low, q], values[high, q]
-            values[at, q] = left if columns[j, q] <= cut else right
-
-
-@jit.compiled
-def _choose_listed(goes_left, values, at, low, high):
-    for q in range(BATCH):
-        left, right = values[low, q], values[high, q]
-        values[at, q] = left if goes_left[q] else right
-
-
-@jit.compiled
-def _listed(columns, j, trees, node, goes_left):
+def _listed(columns, trees, node, goes_left):
     """Whether each row goes to the left of a split that lists categories."""
+    j = trees.feature[node]
     inside, missing = trees.listed_left[node] != 0, trees.missing_left[node] != 0
     for q in range(BATCH):
         goes_left[q] = not inside
@@ -103,8 +124,8 @@ def _listed(columns, j, trees, node, goes_left):
 
 
 @jit.compiled
-def _walk(columns, trees, root, c, total):
-    """Add the value of the leaf of each row, which it finds by itself."""
+def _walk(columns, trees, root, total):
+    """Add the values of the leaf of each row, which it finds by itself."""
     left, right, threshold = trees.left, trees.right, trees.threshold
     for q in range(BATCH):
         node = root
@@ -120,7 +141,8 @@ def _walk(columns, trees, root, c, total):
                     if trees.listed[place] == v:
                         goes_left = trees.listed_left[node] != 0
             node = left[node] if goes_left else right[node]
-        total[q] += trees.value[node, c]
+        for c in range(total.shape[0]):
+            total[c, q] += trees.value[node, c]
 
 
 def score_plain(table, trees, scores):

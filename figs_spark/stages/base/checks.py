@@ -1,31 +1,38 @@
 """Checks a training set, and makes it into the table that the engine trains on.
 
-One aggregation counts what is wrong (`row_counts`), before any long work starts. Problems are
-reported with the column, the count and the remedy (`row_checks`, `classes`, `categories`).
+The rows of a small table come to the driver (`rows_here`) and are counted there. For others one
+aggregation counts what is wrong (`row_counts`), before any long work starts. Problems are reported
+with the column, the count and the remedy (`row_checks`, `classes`, `categories`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, StringType
 
 from figs_spark.dataframes.columns import column, field, folding, numeric_field
 from figs_spark.dataframes.labels import class_number
-from figs_spark.engine.table import Table, Target, is_small
+from figs_spark.engine.table import Table, Target, is_small, rounded
 from figs_spark.stages.base.categories import Rules, with_categories
 from figs_spark.stages.base.classes import (
     check_classes,
     class_factors,
+    class_texts,
+    in_class_order,
     known_classes,
     times_factors,
 )
 from figs_spark.stages.base.code_levels import with_levels
 from figs_spark.stages.base.constraints import allowed_cuts
+from figs_spark.stages.base.counts_here import count_here
 from figs_spark.stages.base.inputs import (
     Inputs,
     check_outputs,
@@ -36,7 +43,9 @@ from figs_spark.stages.base.inputs import (
 )
 from figs_spark.stages.base.raw_texts import RawTexts, text_name
 from figs_spark.stages.base.row_checks import check_rows
-from figs_spark.stages.base.row_counts import TrainingColumns, count_rows, total_counts
+from figs_spark.stages.base.row_counts import Counts, TrainingColumns, count_rows, total_counts
+from figs_spark.stages.base.rows_here import RowsHere, as_numbers, rows_here
+from figs_spark.treesum import Feature
 from figs_spark.treesum.nodes import TEXT
 
 TRAINS_EVERYWHERE = 255  # in the column "held": no fold holds the row out
@@ -53,9 +62,17 @@ class Checked:
 def check(dataset: DataFrame, stage: Any, classification: bool, **extra: Column) -> Checked:
     """The engine's table; ValueError if the training set cannot be trained on.
 
-    `extra` are further columns of the table, see `Table`.
+    `extra` are further columns of the table, see `Table`. The rows of a small table come to the
+    driver.
     """
-    return _check(dataset, stage, classification, extra, text_as_it_is=False)
+    return _check(dataset, stage, classification, extra)
+
+
+def check_with_spark(
+    dataset: DataFrame, stage: Any, classification: bool, **extra: Column
+) -> Checked:
+    """The same; the rows stay where they are, as Spark has more to do with them."""
+    return _check(dataset, stage, classification, extra, with_spark=True)
 
 
 def check_but_text(
@@ -70,21 +87,28 @@ def _check(
     stage: Any,
     classification: bool,
     extra: Mapping[str, Column],
-    text_as_it_is: bool,
+    text_as_it_is: bool = False,
+    with_spark: bool = False,
 ) -> Checked:
     inputs, columns, names = _schema_checked(dataset, stage, classification)
     inputs = with_levels(inputs, stage.getOrDefault("codeSystems") or {})
+    if not with_spark:
+        rows = rows_here(dataset, stage, inputs, columns, extra)
+        if rows is not None:
+            if columns.label_is_text:
+                rows, names = _numbered_classes(rows, stage)
+            return _checked_here(dataset, stage, classification, rows, names, extra)
+    if columns.label_is_text:
+        names = class_texts(dataset, stage.getOrDefault("labelCol"))
+        columns = replace(columns, label=class_number(columns.label, names))
     counts = count_rows(dataset, inputs, columns, classification)
-    total = total_counts(counts)
-    check_rows(total, stage, inputs)
-    classes = check_classes(counts, total, stage, names) if classification else 0
+    verdict = _judged(counts, stage, inputs, names, classification)
     weight = columns.weight
-    factors = class_factors(counts, stage, classes) if classes else {}
-    if factors:
-        weight = times_factors(factors, columns.label, weight)
+    if verdict.factors:
+        weight = times_factors(verdict.factors, columns.label, weight)
     frame = dataset if weight is None else dataset.where(weight > 0)
     texts = None
-    if text_as_it_is and _encodes_while_packing(inputs, stage, total["positive"]):
+    if text_as_it_is and _encodes_while_packing(inputs, stage, verdict.total["positive"]):
         features = inputs.features
         texts = RawTexts.of(features, Rules.of(stage, features))
     else:
@@ -101,19 +125,88 @@ def _check(
     else:
         numbers = training_column(inputs, features)
     selected = {"x": numbers, **selected}
-    table = Table(
-        frame=frame.select(*(expression.alias(name) for name, expression in selected.items())),
-        features=features,
-        target=Target(classes, 0.0 if classes else total["sum"] / total["weight"]),
-        rows=total["positive"],
-        partitions=total["partitions"],
-        label_sum=total["label_sum"],
-        allowed_cuts=allowed_cuts(stage, features),
-        class_factors=tuple(factors.get(k, 1.0) for k in range(classes)) if factors else None,
-        texts=texts,
-    )
-    named = names if classes and len(names or ()) == classes else None
-    return Checked(table, named)
+    frame = frame.select(*(expression.alias(name) for name, expression in selected.items()))
+    return verdict.checked(frame, features, stage, texts=texts)
+
+
+def _checked_here(
+    dataset: DataFrame,
+    stage: Any,
+    classification: bool,
+    rows: RowsHere,
+    names: tuple[str, ...] | None,
+    extra: Mapping[str, Column],
+) -> Checked:
+    """The same for rows in the driver."""
+    counts = count_here(rows, classification)
+    verdict = _judged(counts, stage, rows.inputs, names, classification)
+    weight, label = rows.numbers("w"), rows.numbers("y")
+    if verdict.factors and label is not None:
+        table = np.array([verdict.factors.get(k, 1.0) for k in range(verdict.classes)])
+        factors = table[label.astype(np.intp)]
+        weight = factors if weight is None else weight * factors
+    kept = ["y", *extra]
+    if weight is not None:
+        rows = rows.with_numbers("w", weight).where(weight > 0)
+        kept.append("w")
+    held_out = rows.numbers("held_out")
+    if held_out is not None:
+        held = np.where(held_out == 1, 0, TRAINS_EVERYWHERE)
+        rows = rows.with_numbers("held", held)
+        kept.append("held")
+    features, here = rows.encoded(stage, kept)
+    return verdict.checked(dataset, features, stage, here=here)
+
+
+def _numbered_classes(rows: RowsHere, stage: Any) -> tuple[RowsHere, tuple[str, ...]]:
+    """The rows with a number for each text of the label, and these texts."""
+    texts = rows.arrow.column("y").cast(pa.string())
+    distinct = pc.unique(texts).drop_null().to_pylist()
+    names = in_class_order(distinct, stage.getOrDefault("labelCol"))
+    places = pc.index_in(texts, pa.array(names, pa.string()))
+    return rows.with_numbers("y", as_numbers(places)), names
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the counts of a training set say, if it can be trained on."""
+
+    total: Counts
+    classes: int
+    factors: dict[int, float]
+    names: tuple[str, ...] | None
+
+    def checked(
+        self, frame: DataFrame, features: tuple[Feature, ...], stage: Any, **more: Any
+    ) -> Checked:
+        total, classes, factors = self.total, self.classes, self.factors
+        table = Table(
+            frame=frame,
+            features=features,
+            target=Target(classes, 0.0 if classes else rounded(total["sum"] / total["weight"])),
+            rows=total["positive"],
+            partitions=total["partitions"],
+            label_sum=total["label_sum"],
+            allowed_cuts=allowed_cuts(stage, features),
+            class_factors=tuple(factors.get(k, 1.0) for k in range(classes)) if factors else None,
+            **more,
+        )
+        return Checked(table, self.names if classes and len(self.names or ()) == classes else None)
+
+
+def _judged(
+    counts: Sequence[Counts],
+    stage: Any,
+    inputs: Inputs,
+    names: tuple[str, ...] | None,
+    classification: bool,
+) -> Verdict:
+    """ValueError if the training set cannot be trained on."""
+    total = total_counts(counts)
+    check_rows(total, stage, inputs)
+    classes = check_classes(counts, total, stage, names) if classification else 0
+    factors = class_factors(counts, stage, classes) if classes else {}
+    return Verdict(total, classes, factors, names)
 
 
 def _encodes_while_packing(inputs: Inputs, stage: Any, rows: int) -> bool:
@@ -145,23 +238,25 @@ def _schema_checked(
     label = checked(_label, dataset, stage, classification)
     if problems:
         raise ValueError("\n".join(problems))
-    number, names = label
-    columns = TrainingColumns(number, weight, validation, column(identity) if identity else None)
+    cells, names = label
+    is_text = classification and isinstance(field(dataset, name, "labelCol").dataType, StringType)
+    identity = column(identity) if identity else None
+    columns = TrainingColumns(cells, weight, validation, identity, is_text)
     return inputs, columns, names
 
 
 def _label(
     dataset: DataFrame, stage: Any, classification: bool
 ) -> tuple[Column, tuple[str, ...] | None]:
-    """The label as a number, and the names of the classes if they are known."""
+    """The label as a number, or as text, and the names of the classes if they are known."""
     name = stage.getOrDefault("labelCol")
     kind = field(dataset, name, "labelCol").dataType
     if not classification:
         numeric_field(dataset, name, "labelCol")
         return column(name).cast("double"), None
-    names = known_classes(dataset, stage)
     if isinstance(kind, StringType):
-        return class_number(column(name), names or ()), names
+        return column(name), None
+    names = known_classes(dataset, stage)
     if isinstance(kind, BooleanType):
         return column(name).cast("int").cast("double"), names
     numeric_field(dataset, name, "labelCol")

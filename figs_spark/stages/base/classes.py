@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import BooleanType, StringType
+from pyspark.sql.types import BooleanType
 
 from figs_spark.dataframes.columns import column, field
 from figs_spark.dataframes.labels import BOOLEANS
@@ -19,20 +19,22 @@ log = logging.getLogger("figs_spark")
 
 
 def known_classes(dataset: DataFrame, stage: Any) -> tuple[str, ...] | None:
-    """The names of the classes: of a boolean, of text in alphabetical order, of StringIndexer."""
+    """The names of the classes as the schema has them: of a boolean, of StringIndexer."""
     label = field(dataset, stage.getOrDefault("labelCol"), "labelCol")
     if isinstance(label.dataType, BooleanType):
         return BOOLEANS
-    if isinstance(label.dataType, StringType):
-        return _texts(dataset, label.name)
     attributes = (label.metadata or {}).get("ml_attr", {})
     return tuple(attributes["vals"]) if attributes.get("vals") else None
 
 
-def _texts(dataset: DataFrame, label: str) -> tuple[str, ...]:
-    """The different texts of a label."""
+def class_texts(dataset: DataFrame, label: str) -> tuple[str, ...]:
+    """The different texts of a label, in alphabetical order."""
     distinct = dataset.select(column(label).alias("y")).where("y is not null").distinct()
     texts = [row["y"] for row in distinct.limit(MAX_CLASSES + 1).collect()]
+    return in_class_order(texts, label)
+
+
+def in_class_order(texts: Sequence[str], label: str) -> tuple[str, ...]:
     if len(texts) > MAX_CLASSES:
         raise ValueError(
             f"Column '{label}' (labelCol) is text with more than {MAX_CLASSES} different values, "

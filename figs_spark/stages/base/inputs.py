@@ -193,12 +193,15 @@ def training_column(inputs: Inputs, features: Sequence[Feature]) -> Column:
 def numbers_column(features: Sequence[Feature]) -> Column:
     """Scalar features as array<double>, with nulls in place of text."""
     texts = (
-        "cast(null as double)"
-        if feature.kind == TEXT
-        else f"cast({_number_sql(feature, feature.name)} as double)"
+        "cast(null as double)" if feature.kind == TEXT else number_sql(feature)
         for feature in features
     )
     return F.expr(f"array({', '.join(texts)})")  # thousands of Columns would take half a minute
+
+
+def number_sql(feature: Feature) -> str:
+    """A scalar feature that is no text as a double."""
+    return f"cast({_number_sql(feature, feature.name)} as double)"
 
 
 def training_cell(feature: Feature) -> Column:

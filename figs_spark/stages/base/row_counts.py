@@ -29,6 +29,7 @@ class TrainingColumns:
     weight: Column | None
     validation: Column | None  # true if the row is held out
     identity: Column | None
+    label_is_text: bool = False  # whether its texts are yet to be numbered
 
     @property
     def has_label(self) -> Column:

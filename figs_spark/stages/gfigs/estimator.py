@@ -13,11 +13,13 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from figs_spark.engine.group_values import folds_for, grow_with_group_values
+from figs_spark.engine.progress import Progress
 from figs_spark.engine.table import Table
 from figs_spark.engine.training import Plan, train
 from figs_spark.stages.base.checks import Checked
 from figs_spark.stages.base.estimator import NestedSizes, progress_bar
 from figs_spark.stages.base.outputs import ThresholdParams
+from figs_spark.stages.gfigs.grouped_here import counts_of_groups_here
 from figs_spark.stages.gfigs.groups import Group, group_name
 from figs_spark.stages.gfigs.membership import Membership
 from figs_spark.stages.gfigs.model import (
@@ -57,8 +59,9 @@ class GFIGSEstimator(NestedSizes):
     _model_class: type[GroupedModel]
 
     def _grow(self, dataset: DataFrame) -> tuple[Prepared, Grown]:
-        prepared = self._prepare(dataset)
-        return prepared, self._grow_prepared(prepared)
+        with progress_bar(self.getOrDefault("verbose"), None) as step:
+            prepared = self._prepare(dataset)
+            return prepared, self._grow_prepared(prepared, step)
 
     def _check_rows(self, dataset: DataFrame) -> Checked:
         checked = super()._check_rows(dataset)
@@ -74,25 +77,36 @@ class GFIGSEstimator(NestedSizes):
         self._check_sizes(prepared.groups)
         return prepared
 
-    def _grow_prepared(self, prepared: Prepared) -> Grown:
+    def _grow_prepared(self, prepared: Prepared, step: Progress | None = None) -> Grown:
+        if step is None:
+            with progress_bar(self.getOrDefault("verbose"), None) as shown:
+                return self._grow_prepared(prepared, shown)
         table, effective = weighted_table(prepared, self)
         largest = self._largest()
         plan = self._plan(prepared.checked)
         plan = replace(plan, rules=replace(plan.rules, max_splits=largest))
-        groups, models = prepared.groups, self._grow_models(prepared, table, plan)
+        groups, models = prepared.groups, self._grow_models(prepared, table, plan, step)
         if self.getOrDefault("weighting") in (MEMBERSHIP, SHRINK):
-            models = with_counts_of_groups(prepared.frame, models)
+            models = self._with_counts(prepared, models)
         return dict(zip(groups, zip(models, effective, strict=True), strict=True))
 
-    def _grow_models(self, prepared: Prepared, table: Table, plan: Plan) -> list[TreeSum]:
+    def _with_counts(self, prepared: Prepared, models: list[TreeSum]) -> list[TreeSum]:
+        """The models with the rows of their own group in every node."""
+        rows = prepared.checked.table.here
+        if prepared.here is None or rows is None:
+            return with_counts_of_groups(prepared.frame, models)
+        return counts_of_groups_here(rows, prepared.here, models)
+
+    def _grow_models(
+        self, prepared: Prepared, table: Table, plan: Plan, step: Progress
+    ) -> list[TreeSum]:
         """The model of each group at its largest size."""
         weighting, groups = self.getOrDefault("weighting"), len(prepared.groups)
-        with progress_bar(self.getOrDefault("verbose"), None) as step:
-            if weighting == SHRINK:
-                parts = table_by_part(prepared, self, folds_for(groups))
-                return grow_with_group_values(parts, plan, groups, step).models
-            members = 1 if weighting == POOLED else groups
-            trained = train(table, plan, members, progress=step)
+        if weighting == SHRINK:
+            parts = table_by_part(prepared, self, folds_for(groups))
+            return grow_with_group_values(parts, plan, groups, step).models
+        members = 1 if weighting == POOLED else groups
+        trained = train(table, plan, members, progress=step)
         return trained.models * (groups // members)
 
     def _model(self, prepared: Prepared, grown: Grown) -> GroupedModel:

@@ -39,8 +39,15 @@ def read_groups(frame: DataFrame, name: str, aggregates: Sequence[Column] = ()) 
     """The groups in the column g, in order, with the number of rows and the aggregates of each."""
     counted = frame.groupBy("g").agg(F.count(F.lit(1)).alias("rows"), *aggregates)
     groups = counted.limit(MAX_GROUPS + 2).collect()
-    if len(groups) > MAX_GROUPS + 1:
+    count = len(groups)
+    if count > MAX_GROUPS + 1:
         count = frame.select(F.count_distinct("g")).collect()[0][0]
+    return checked_groups(groups, name, count)
+
+
+def checked_groups(groups: Sequence[Row], name: str, count: int) -> list[Row]:
+    """The groups in order; ValueError if these cannot be groups. `count` is how many there are."""
+    if len(groups) > MAX_GROUPS + 1:
         raise ValueError(
             f"Column '{name}' (groupCol) has {count} values, and at most {MAX_GROUPS} groups are "
             f"allowed. Use a column with fewer values."

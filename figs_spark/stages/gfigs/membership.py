@@ -127,13 +127,17 @@ def fit_classifier(classifier: Any, frame: DataFrame, groups: Sequence[Group]) -
     if getattr(model, "hasSummary", False) and model.hasParam("maxIter"):
         steps, most = model.summary.totalIterations, model.getOrDefault("maxIter")
         if steps >= most:
-            log.warning(
-                "%s (membershipEstimator) did not converge in %d iterations. Raise its maxIter, or "
-                "its regParam.",
-                name,
-                most,
-            )
+            tell_no_end(name, most)
     return model
+
+
+def tell_no_end(name: str, steps: int) -> None:
+    log.warning(
+        "%s (membershipEstimator) did not converge in %d iterations. Raise its maxIter, or its "
+        "regParam.",
+        name,
+        steps,
+    )
 
 
 def _coefficients(model: Any) -> np.ndarray | None:

@@ -31,7 +31,8 @@ from figs_spark.stages.gfigs.groups import (
     routed,
     rows_by_group,
 )
-from figs_spark.stages.gfigs.membership import Membership
+from figs_spark.stages.gfigs.logistic import LogisticMembership, read_logistic
+from figs_spark.stages.gfigs.membership import PROBABILITY, VECTOR, Membership
 from figs_spark.stages.gfigs.membership_columns import check_scoring_type, from_list, to_list
 from figs_spark.stages.gfigs.params import CLASSIFICATION, MIXTURE, POOLED, REGRESSION, SHRINK
 from figs_spark.treesum import Feature, TreeSum
@@ -358,12 +359,15 @@ class GroupedModel(Calibrating):
     # Saving
 
     def _contents(self) -> dict[str, Any]:
-        membership = self._membership
+        membership, own = self._membership, {}
+        if isinstance(self.membershipModel, LogisticMembership):
+            own["membershipLogistic"] = self.membershipModel.to_dict()
         return {
             "groups": list(self._sums),
             "models": [to_dict(tree_sum) for tree_sum in self._sums.values()],
             "effectiveSampleSizes": list(self._effective.values()),
             "membershipColumns": None if membership is None else to_list(membership.columns),
+            **own,
             **self._class_contents(),
         }
 
@@ -375,10 +379,16 @@ class GroupedModel(Calibrating):
             self._membership = None
         else:
             columns = from_list(contents["membershipColumns"], len(first.features), source)
-            self._membership = Membership(self.groups, columns, None)
+            model = None
+            if (saved := contents.get("membershipLogistic")) is not None:
+                slots = sum(len(column.slots) for column in columns)
+                model = read_logistic(saved, len(self.groups), slots, source, VECTOR, PROBABILITY)
+            self._membership = Membership(self.groups, columns, model)
 
     def _parts(self) -> dict[str, Any]:
-        return {} if self.membershipModel is None else {"membershipModel": self.membershipModel}
+        model = self.membershipModel
+        inside = model is None or isinstance(model, LogisticMembership)  # of the contents
+        return {} if inside else {"membershipModel": model}
 
     def _set_parts(self, parts: dict[str, Any]) -> None:
         if self._membership is not None and "membershipModel" in parts:

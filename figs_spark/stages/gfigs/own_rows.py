@@ -23,7 +23,7 @@ def with_counts_of_groups(frame: DataFrame, models: Sequence[TreeSum]) -> list[T
     features = [F.col("x")[j] for j in range(len(models[0].features))]
     leaves = F.lit(None)
     for k, model in enumerate(models):
-        trees = [leaf.cast("int") for leaf in leaf_columns(_over_numbers(model), features)]
+        trees = [leaf.cast("int") for leaf in leaf_columns(over_numbers(model), features)]
         leaves = F.when(F.col(GROUP) == k, F.array(*trees)).otherwise(leaves)
     reached = frame.select(GROUP, F.posexplode(leaves).alias("tree", "leaf"))
     rows = reached.groupBy(GROUP, "tree", "leaf").count().collect()
@@ -40,7 +40,7 @@ def with_counts_of_groups(frame: DataFrame, models: Sequence[TreeSum]) -> list[T
     ]
 
 
-def _over_numbers(model: TreeSum) -> TreeSum:
+def over_numbers(model: TreeSum) -> TreeSum:
     """The model over the engine's numbers, where text and booleans are positions."""
     trees = tuple(_numbered(tree, model.features) for tree in model.trees)
     return replace(model, features=tuple(map(_as_number, model.features)), trees=trees)

@@ -6,13 +6,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from figs_spark.dataframes.columns import column, field, hashable_field
 from figs_spark.engine.table import Table
-from figs_spark.stages.base.checks import Checked, check
+from figs_spark.stages.base.checks import Checked, check, check_with_spark
 from figs_spark.stages.base.inputs import packed_column, read_inputs
+from figs_spark.stages.gfigs.grouped_here import (
+    GroupedHere,
+    cells_here,
+    estimated,
+    group_counts,
+    is_here,
+    own_weights,
+    sums_here,
+    with_probabilities,
+    with_weights,
+)
 from figs_spark.stages.gfigs.groups import (
     Group,
     check_classes,
@@ -42,6 +54,7 @@ from figs_spark.stages.gfigs.membership_columns import (
     with_slots,
 )
 from figs_spark.stages.gfigs.params import MEMBERSHIP, MIXTURE, POOLED, SEPARATE, SHRINK
+from figs_spark.treesum.nodes import NUMBER
 
 PROBABILITY_PARAM = "membershipProbabilityCol"
 
@@ -58,18 +71,34 @@ class Prepared:
     frame: DataFrame
     groups: tuple[Group, ...]
     membership: Membership | None
+    here: GroupedHere | None = None  # if the rows are in the driver; then `frame` is not read
 
 
 def prepare(
     dataset: DataFrame, stage: Any, classification: bool, membership: Membership | None = None
 ) -> Prepared:
     """Check the rows; then estimate membership if it is needed, unless `membership` is given."""
-    get = stage.getOrDefault
-    name = get("groupCol")
-    check_group_column(dataset, name)
+    check_group_column(dataset, stage.getOrDefault("groupCol"))
     columns = _estimated_from(dataset, stage, membership)
-    checked = check(dataset, stage, classification, **_extra(dataset, stage, columns))
-    frame = checked.table.frame
+    extra = _extra(dataset, stage, columns)
+    if is_here(stage, columns, membership):
+        checked = check(dataset, stage, classification, **extra)
+        prepared = _prepared_here(checked, stage, columns, membership)
+        if prepared is not None:
+            return prepared
+        if checked.table.here is None:
+            return _prepared(checked, stage, columns, membership)
+    checked = check_with_spark(dataset, stage, classification, **extra)
+    return _prepared(checked, stage, columns, membership)
+
+
+def _prepared(
+    checked: Checked,
+    stage: Any,
+    columns: tuple[MembershipColumn, ...],
+    membership: Membership | None,
+) -> Prepared:
+    get, frame = stage.getOrDefault, checked.table.frame
     cells = _cells(columns)
     if membership is None:
         counted = checked.table.features if get("maxBins") == MAX_CATEGORIES else ()
@@ -78,13 +107,39 @@ def prepare(
     groups = tuple(row["g"] for row in rows)
     frame = frame.withColumn(GROUP, group_number(groups, F.col("g")))
     if membership is not None:
-        _check_same(groups, membership.groups, name)
+        _check_same(groups, membership.groups, get("groupCol"))
         frame = membership.with_probabilities(frame, cells, "p")
         return Prepared(checked, frame, groups, membership)
     if not columns:
         return Prepared(checked, frame, groups, None)
     columns = with_slots(columns, rows, get("minCategoryCount"))
     return _estimate(stage, checked, frame, columns, cells, rows)
+
+
+def _prepared_here(
+    checked: Checked,
+    stage: Any,
+    columns: tuple[MembershipColumn, ...],
+    membership: Membership | None,
+) -> Prepared | None:
+    """The same for rows in the driver; None if they are not there, or a classifier is too large."""
+    table, here = checked.table, checked.table.here
+    if here is None:
+        return None
+    name = stage.getOrDefault("groupCol")
+    rows, grouped = group_counts(table, here, name)
+    _check_separate(rows, stage, table.target.classes)
+    groups = tuple(row["g"] for row in rows)
+    if membership is not None:
+        _check_same(groups, membership.groups, name)
+        cells = cells_here(here, columns)
+        grouped, membership = with_probabilities(grouped, membership, cells)
+    elif columns:
+        found = estimated(stage, here, columns, rows, grouped)
+        if found is None:
+            return None
+        grouped, membership = found
+    return Prepared(checked, table.frame, groups, membership, grouped)
 
 
 def check_groups(dataset: DataFrame, stage: Any, checked: Checked) -> tuple[Group, ...]:
@@ -94,16 +149,25 @@ def check_groups(dataset: DataFrame, stage: Any, checked: Checked) -> tuple[Grou
     check_group_column(dataset, get("groupCol"))
     extra = {"g": column(get("groupCol"))}
     table = check(dataset, stage, checked.table.target.classes > 0, **extra).table
-    return tuple(row["g"] for row in _grouped(table, stage, ()))
+    if table.here is None:
+        return tuple(row["g"] for row in _grouped(table, stage, ()))
+    rows, _ = group_counts(table, table.here, get("groupCol"))
+    _check_separate(rows, stage, table.target.classes)
+    return tuple(row["g"] for row in rows)
 
 
 def _grouped(table: Table, stage: Any, aggregates: Sequence[Column]) -> list[Row]:
-    get, classes = stage.getOrDefault, table.target.classes
+    classes = table.target.classes
     counts = [*(class_counts() if classes else ()), *aggregates]
-    rows = read_groups(table.frame, get("groupCol"), counts)
+    rows = read_groups(table.frame, stage.getOrDefault("groupCol"), counts)
+    _check_separate(rows, stage, classes)
+    return rows
+
+
+def _check_separate(rows: Sequence[Row], stage: Any, classes: int) -> None:
+    get = stage.getOrDefault
     if classes and get("weighting") == SEPARATE:
         check_classes(rows, get("groupCol"), get("labelCol"), classes)
-    return rows
 
 
 def _estimated_from(
@@ -134,7 +198,8 @@ def _extra(
         extra[FOLD] = F.xxhash64(column(name))
     for k, source in enumerate(columns):
         if source.place is None:
-            extra[f"m{k}"] = column(source.name)
+            cells = column(source.name)
+            extra[f"m{k}"] = cells.cast("double") if source.kind == NUMBER else cells
     return extra
 
 
@@ -183,6 +248,8 @@ def _estimate(
 
 def weighted_table(prepared: Prepared, stage: Any) -> tuple[Table, list[float]]:
     """The table that the engine trains on, and the effective sample size of each group."""
+    if prepared.here is not None:
+        return _weighted_here(prepared, prepared.here, stage)
     frame, table, count = prepared.frame, prepared.checked.table, len(prepared.groups)
     weight = F.col("w") if table.weighted else F.lit(1.0)
     weighting = stage.getOrDefault("weighting")
@@ -204,6 +271,31 @@ def weighted_table(prepared: Prepared, stage: Any) -> tuple[Table, list[float]]:
     _check_sums(sums, prepared, stage)
     weighted = frame.select("x", "y", weights.alias("w"))
     table = replace(table, frame=weighted, mergeable=False, weights=count)
+    return table, _effective(sums, range(count))
+
+
+def _weighted_here(
+    prepared: Prepared, grouped: GroupedHere, stage: Any
+) -> tuple[Table, list[float]]:
+    """The same for rows in the driver."""
+    table, count, weighting = (
+        prepared.checked.table,
+        len(prepared.groups),
+        stage.getOrDefault("weighting"),
+    )
+    assert table.here is not None
+    weight, own = own_weights(table.here, grouped, count)
+    if weighting == POOLED:
+        return table, _effective(sums_here(weight[:, None]), [None] * count)
+    bad = 0
+    if weighting != SEPARATE:
+        assert grouped.probabilities is not None
+        own = grouped.probabilities * weight[:, None]
+        bad = int((~np.isfinite(grouped.probabilities)).any(axis=1).sum())
+    sums = sums_here(own, bad)
+    _check_sums(sums, prepared, stage)
+    here = with_weights(table.here, own)
+    table = replace(table, here=here, mergeable=False, weights=count)
     return table, _effective(sums, range(count))
 
 

@@ -1,0 +1,65 @@
+"""How much a DataFrame will read, as Spark's own planner expects it: no job runs to tell.
+
+The planner knows the bytes of files, of the cache and of local rows. It does not know those of rows
+that Python made, nor what a filter or a join leaves: so only what is read is looked at, and whoever
+collects the rows bounds them.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import uuid
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+
+UNITS = {unit: 1 << (10 * k) for k, unit in enumerate(("B", "KiB", "MiB", "GiB", "TiB", "PiB"))}
+STATISTICS = re.compile(r"Statistics\(sizeInBytes=([0-9.E+]+) (\w+)")
+MADE_BY_PYTHON = "LogicalRDD"
+TREE = " :+-"  # what draws the tree of a plan
+
+log = logging.getLogger("figs_spark")
+
+
+@dataclass(frozen=True)
+class Read:
+    """A source in a plan: the name of its node, and its bytes; None if Spark does not know."""
+
+    node: str
+    size: int | None
+
+
+def reads(frame: DataFrame) -> list[Read]:
+    """The sources of a DataFrame; empty if Spark does not say."""
+    view = f"figs_spark_{uuid.uuid4().hex}"
+    spark = frame.sparkSession
+    try:
+        frame.createOrReplaceTempView(view)
+        try:
+            return sources(spark.sql(f"EXPLAIN COST SELECT * FROM {view}").collect()[0][0])
+        finally:
+            spark.catalog.dropTempView(view)
+    except Exception as error:
+        log.debug("Spark does not estimate the size of the table: %s", error)
+        return []
+
+
+def sources(explained: str) -> list[Read]:
+    """The leaves of the optimized plan in the text of EXPLAIN COST."""
+    plan = explained.partition("== Physical Plan ==")[0]
+    nodes = [(_depth(line), line) for line in plan.splitlines() if STATISTICS.search(line)]
+    below = [depth for depth, _ in nodes[1:]] + [0]
+    return [_read(line) for (depth, line), next_one in zip(nodes, below) if next_one <= depth]
+
+
+def _depth(line: str) -> int:
+    return len(line) - len(line.lstrip(TREE))
+
+
+def _read(line: str) -> Read:
+    found = STATISTICS.findall(line)
+    number, unit = found[-1]
+    name = re.match(r"\w*", line.lstrip(TREE))
+    known = unit in UNITS and "E" not in number
+    return Read(name[0] if name else "", round(float(number) * UNITS[unit]) if known else None)
