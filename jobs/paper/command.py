@@ -18,7 +18,7 @@ import platform
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import distributions, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -144,7 +144,9 @@ class Run:
             facts.append((part, told))
             used.update(json.dumps(kept["versions"]) for kept in done)
             if len(results):
-                sections[part] = PARTS[part].section(results)
+                section = PARTS[part].section(results)
+                claims = [claim.resting_on(len(done), total) for claim in section.claims]
+                sections[part] = replace(section, claims=claims)
         return Report(sections, [("preset", self._preset()), *_facts(used), *facts])
 
 

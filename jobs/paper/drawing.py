@@ -25,6 +25,9 @@ COLOURS = {
     "Random forest": "#444444",
     "XGBoost": "#8d6a9f",
     "GAM": "#66a182",
+    "A: regParam auto": "#2a9d8f",
+    "A, logistic refit": "#edae49",
+    "B: logistic loss": "#8d6a9f",
 }
 
 
@@ -39,6 +42,7 @@ def panels(count: int, width: float = 3.2, height: float = 2.6, across: int = 4)
     for used in axes[:count]:
         used.spines[["top", "right"]].set_visible(False)
         used.grid(alpha=0.25)
+        used.set_axisbelow(True)
     return figure, axes[:count]
 
 

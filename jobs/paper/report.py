@@ -78,7 +78,7 @@ class Report:
 def _count(claims: Sequence[Claim]) -> str:
     yes, no = (sum(claim.holds is value for claim in claims) for value in (True, False))
     rest = len(claims) - yes - no
-    return f"{yes} claims hold, {no} do not" + (f", {rest} could not be tried" if rest else "")
+    return f"{yes} claims hold, {no} do not" + (f", {rest} could not be decided" if rest else "")
 
 
 def _markdown(block: str | Grid | Picture) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pandas as pd
@@ -19,7 +19,15 @@ class Claim:
 
     @property
     def verdict(self) -> str:
-        return {True: "yes", False: "**no**", None: "not tried"}[self.holds]
+        return {True: "yes", False: "**no**", None: "not known"}[self.holds]
+
+    def resting_on(self, done: int, total: int) -> Claim:
+        """With the number of cells, if some are missing; not decided if more than half are."""
+        if done == total or self.holds is None:
+            return self
+        if 2 * done < total:
+            return replace(self, measured=f"only {done} of {total} cells so far", holds=None)
+        return replace(self, measured=f"{self.measured} ({done} of {total} cells)")
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,7 @@ def test_the_report_says_what_holds_and_what_does_not(tmp_path: Path) -> None:
     section = Section("Title", "Measured.", blocks, claims)
     Report({"curves": section}, [("seeds", "0")]).write(tmp_path)
     text = (tmp_path / "report.md").read_text("utf-8")
-    assert "**1 claims hold, 1 do not, 1 could not be tried**" in text
+    assert "**1 claims hold, 1 do not, 1 could not be decided**" in text
     assert "| curves | a < b | 1 \\| 2 | yes |" in text
     assert "| curves | c | 3 | **no** |" in text
     assert "![A line](figures/one.png)" in text
@@ -79,6 +79,13 @@ def test_the_report_says_what_holds_and_what_does_not(tmp_path: Path) -> None:
     assert "http" not in page
     for deviation in ("names of features", "(1, 1)", "0.01", "swapped", "max(y)"):
         assert deviation in text
+
+
+def test_a_claim_says_if_cells_are_missing_and_waits_for_half_of_them() -> None:
+    claim = Claim("a", "1", False)
+    assert claim.resting_on(4, 4) == claim
+    assert claim.resting_on(2, 4) == Claim("a", "1 (2 of 4 cells)", False)
+    assert claim.resting_on(1, 4) == Claim("a", "only 1 of 4 cells so far", None)
 
 
 def scores(method: str, values: dict[int, list[float]]) -> pd.DataFrame:
