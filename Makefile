@@ -71,7 +71,7 @@ docs: $(VENV)/.docs ## build the website into build/site, strictly and offline
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	@echo 'Open build/site/index.html; to search, run: python3 -m http.server --directory build/site'
 
-bench: $(VENV)/.bench ## time the engine; PRESET=smoke, standard, scoring, wide, partitions, small, mixed, large, duplicates or ensembles
+bench: $(VENV)/.bench ## time the engine; PRESET=smoke, standard, scoring, wide, partitions, small, mixed, large, duplicates, sums or ensembles
 	@$(WITH_JAVA) $(BIN)/spark-submit --driver-memory $(HEAP) jobs/benchmark.py --preset $(PRESET) $(if $(ONLY),--only $(ONLY)) $(if $(DATA),--data $(DATA)) --overwrite
 
 stubs: $(VENV)/.test ## write figs_spark/__init__.pyi, the types that editors and mypy see
