@@ -19,7 +19,9 @@ SIZES = (1, 4)
 
 @pytest.fixture(scope="module")
 def data(spark: SparkSession) -> tuple[DataFrame, DataFrame]:
-    return grouped(spark, 600, seed=1).cache(), grouped(spark, 600, seed=2).cache()
+    train, test = grouped(spark, 600, seed=1).cache(), grouped(spark, 600, seed=2).cache()
+    assert train.count() == test.count() == 600  # a cache that is not filled yet has no known size
+    return train, test
 
 
 def test_six_variants(data: tuple[DataFrame, DataFrame]) -> None:
