@@ -8,7 +8,7 @@ the model has never seen it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -109,16 +109,13 @@ class Ensemble:
 
     def predict(self, table: Floats) -> Floats:
         """The mean over the members of what each predicts, (rows, outputs)."""
-        members, mean = self.members, np.empty((len(table), self.trees.value.shape[1]))
-        if not self.outcome.classes:  # numbers are expected as they are: all trees add up
-            ends = np.array([0, len(self.trees.roots)], np.int32)
-            self = replace(self, trees=self.trees._replace(member_roots=ends))
+        mean = np.empty((len(table), self.trees.value.shape[1]))
         for first in range(0, len(table), ROWS):
             scores = self.member_scores(table[first : first + ROWS])
             total = np.zeros(scores.shape[1:])
             for member in scores:
                 total += self.outcome.expected(list(member))
-            mean[first : first + ROWS] = (total / members).T
+            mean[first : first + ROWS] = (total / self.members).T
         return mean
 
     def interval(self, table: Floats) -> Floats:

@@ -2,7 +2,8 @@
 
 `tests/support/make_models_0_1_0.py` recorded it. The last bits of a fit depend on the processor and
 on the versions of Python, NumPy, numba and Spark. Where these are not those of the recording, the
-numbers of a fit have a tolerance, and a warning says so. Models that were saved are compared to the
+numbers of a fit have a tolerance, and a warning says so. So have those of a G-FIGS whose membership
+model MLlib had fitted. Models that were saved are compared to the
 bit everywhere; only what a logistic regression predicts has the tolerance there, too.
 """
 
@@ -32,6 +33,9 @@ from tests.support.models_0_1_0 import (
 )
 
 ELSEWHERE = 1e-9  # relative difference on another machine
+OF_MLLIB = (
+    1e-5  # 0.1.0 had the regression of MLlib, which stops before the end, estimate membership
+)
 NOT_OF_THE_MODEL = ("format", "version")  # they describe the file
 LEFT_OUT = ("split", "left", "right", "threshold", "categories", "labels")  # if None
 
@@ -82,8 +86,13 @@ def tolerance() -> float:
     return ELSEWHERE
 
 
+@pytest.fixture(scope="module")
+def tolerance_of_fits(name: str, tolerance: float) -> float:
+    return OF_MLLIB if name == "groups_by_membership" else tolerance
+
+
 def test_a_fit_gives_the_recorded_model(
-    model: Any, recorded: dict[str, Any], tolerance: float
+    model: Any, recorded: dict[str, Any], tolerance_of_fits: float
 ) -> None:
     assert type(model).__name__ == recorded["class"]
     contents = with_listed_categories(recorded["contents"])
@@ -92,13 +101,13 @@ def test_a_fit_gives_the_recorded_model(
             of_its_group(old, new)
             for old, new in zip(contents["models"], PUBLIC["models"](model), strict=True)
         ]
-    assert_recorded(model, {**recorded, "contents": contents}, tolerance)
+    assert_recorded(model, {**recorded, "contents": contents}, tolerance_of_fits)
 
 
 def test_a_fit_gives_the_recorded_predictions(
-    model: Any, rows: DataFrame, recorded: dict[str, Any], tolerance: float
+    model: Any, rows: DataFrame, recorded: dict[str, Any], tolerance_of_fits: float
 ) -> None:
-    assert_same(recorded["predictions"], predictions(model, rows), tolerance)
+    assert_same(recorded["predictions"], predictions(model, rows), tolerance_of_fits)
 
 
 @pytest.mark.parametrize("name", SAVED_MODELS, indirect=True)
