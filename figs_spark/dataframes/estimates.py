@@ -58,8 +58,8 @@ def _depth(line: str) -> int:
 
 
 def _read(line: str) -> Read:
-    found = STATISTICS.findall(line)
-    number, unit = found[-1]
+    statistics = STATISTICS.findall(line)
+    number, unit = statistics[-1]
     name = re.match(r"\w*", line.lstrip(TREE))
     known = unit in UNITS and "E" not in number
     return Read(name[0] if name else "", round(float(number) * UNITS[unit]) if known else None)

@@ -25,17 +25,17 @@ def score(table, trees, scores):
     """
     columns = np.zeros((table.shape[1], BATCH))
     places = np.zeros((2 * table.shape[1], BATCH), dtype=trees.rank.dtype)
-    found = np.zeros((2 * SMALL_TREE, BATCH), dtype=trees.rank.dtype)
+    leaves = np.zeros((2 * SMALL_TREE, BATCH), dtype=trees.rank.dtype)
     for leaf in range(SMALL_TREE):
         for q in range(BATCH):
-            found[leaf, q] = leaf
+            leaves[leaf, q] = leaf
     for first in range(0, table.shape[0], BATCH):
         rows = min(BATCH, table.shape[0] - first)
         for q in range(rows):
             for j in range(table.shape[1]):
                 columns[j, q] = table[first + q, j]
         _find_places(columns, trees.cut_start, trees.cuts, places)
-        _score_batch(columns, places, trees, found, scores[:, :, first : first + rows])
+        _score_batch(columns, places, trees, leaves, scores[:, :, first : first + rows])
 
 
 @jit.compiled
@@ -65,7 +65,7 @@ def _find_places(columns, cut_start, cuts, places):
 
 
 @jit.compiled
-def _score_batch(columns, places, trees, found, scores):
+def _score_batch(columns, places, trees, leaves, scores):
     """The scores of some rows, (members, outputs, rows). The loops stand in one function, as a call
     for every node would take longer than they do."""
     roots, ends, left, value, rank = trees.roots, trees.ends, trees.left, trees.value, trees.rank
@@ -92,16 +92,16 @@ def _score_batch(columns, places, trees, found, scores):
                 if row >= 0:
                     j, cut = np.uint64(row), rank[node]
                     for q in range(BATCH):
-                        one, other = found[low, q], found[high, q]
-                        found[slot, q] = one if places[j, q] <= cut else other
+                        one, other = leaves[low, q], leaves[high, q]
+                        leaves[slot, q] = one if places[j, q] <= cut else other
                 else:
                     _listed(columns, trees, node, listed)
                     for q in range(BATCH):
-                        one, other = found[low, q], found[high, q]
-                        found[slot, q] = one if listed[q] else other
+                        one, other = leaves[low, q], leaves[high, q]
+                        leaves[slot, q] = one if listed[q] else other
             for c in range(np.uint64(outputs)):
                 for q in range(BATCH):
-                    total[c, q] += value[np.uint64(root) + np.uint64(found[slot, q]), c]
+                    total[c, q] += value[np.uint64(root) + np.uint64(leaves[slot, q]), c]
         for c in range(outputs):
             for q in range(scores.shape[2]):
                 scores[m, c, q] = total[c, q]

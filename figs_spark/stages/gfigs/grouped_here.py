@@ -55,10 +55,10 @@ class GroupedHere:
 
 def group_counts(table: Table, here: Here, name: str) -> tuple[list[Row], GroupedHere]:
     """The groups in order, each with its rows and the counts of its classes."""
-    found = here.columns.column("g").combine_chunks()
-    if isinstance(found, pa.ChunkedArray):  # older pyarrow
-        found = pa.concat_arrays(found.chunks)
-    encoded = found.dictionary_encode(null_encoding="encode")
+    cells = here.columns.column("g").combine_chunks()
+    if isinstance(cells, pa.ChunkedArray):  # older pyarrow
+        cells = pa.concat_arrays(cells.chunks)
+    encoded = cells.dictionary_encode(null_encoding="encode")
     names, place = encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
     rows = np.bincount(place, minlength=len(names)).tolist()
     counted = [Row(g=group, rows=count) for group, count in zip(names, rows)]
@@ -107,21 +107,21 @@ def with_statistics(
     """The groups with what `with_slots` reads of the columns."""
     complete = []
     for g, row in enumerate(groups):
-        own, found = grouped.number == g, {}
+        own, facts = grouped.number == g, {}
         for k, (column, cell) in enumerate(zip(columns, cells, strict=True)):
             if isinstance(cell, Values):
                 places = cell.positions(column.categories)[own]
                 known = places[~np.isnan(places)]
-                found[f"present_{k}"] = np.unique(known).astype(int).tolist()
+                facts[f"present_{k}"] = np.unique(known).astype(int).tolist()
             else:
                 places = cell[own]
                 known = places[~np.isnan(places)]
-                found[f"infinite_{k}"] = int(np.isinf(known).sum())
-                found[f"low_{k}"] = float(known.min()) if len(known) else None
-                found[f"high_{k}"] = float(known.max()) if len(known) else None
-                found[f"sum_{k}"] = float(known.sum()) if len(known) else None
-            found[f"missing_{k}"] = len(places) - len(known)
-        complete.append(_with(row, **found))
+                facts[f"infinite_{k}"] = int(np.isinf(known).sum())
+                facts[f"low_{k}"] = float(known.min()) if len(known) else None
+                facts[f"high_{k}"] = float(known.max()) if len(known) else None
+                facts[f"sum_{k}"] = float(known.sum()) if len(known) else None
+            facts[f"missing_{k}"] = len(places) - len(known)
+        complete.append(_with(row, **facts))
     return complete
 
 

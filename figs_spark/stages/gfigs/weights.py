@@ -135,10 +135,10 @@ def _prepared_here(
         cells = cells_here(here, columns)
         grouped, membership = with_probabilities(grouped, membership, cells)
     elif columns:
-        found = estimated(stage, here, columns, rows, grouped)
-        if found is None:
+        by_regression = estimated(stage, here, columns, rows, grouped)
+        if by_regression is None:
             return None
-        grouped, membership = found
+        grouped, membership = by_regression
     return Prepared(checked, table.frame, groups, membership, grouped)
 
 
