@@ -31,7 +31,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 24
 
 demo: $(VENV)/.run ## train a model on a generated trauma registry, print it, save it to build/demo with a page
-	@$(WITH_JAVA) $(BIN)/spark-submit jobs/train.py --output build/demo --overwrite
+	@$(WITH_JAVA) $(BIN)/spark-submit jobs/train.py --output build/demo --overwrite --model.threshold 0.025
 	@$(WITH_JAVA) $(BIN)/spark-submit jobs/report.py --config conf/report.yaml --model build/demo \
 	  --input '' --rows 100000 --output build/demo.html --overwrite
 
