@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+NUMBERS = (bool, int, float, np.bool_, np.number)
 KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     "text": ((str,), "text"),
-    "boolean": ((bool, int, float, np.bool_, np.number), "true and false"),
+    "boolean": (NUMBERS, "true and false"),
 }
 
 
@@ -27,7 +28,7 @@ def check_once(columns: Iterable[Any], names: Sequence[str]) -> None:
 def check_cells(name: str, kind: str, cells: Iterable[Any]) -> None:
     """ValueError if values are of another kind than in training: a number is no category of text,
     and would pass for a value that training did not see."""
-    types, needed = KINDS[kind]
+    types, needed = KINDS.get(kind, (NUMBERS, "numbers"))
     known = [cell for cell in cells if cell is not None and cell == cell]
     wrong = [cell for cell in known if not isinstance(cell, types)]
     if wrong:

@@ -381,4 +381,8 @@ def _column(feature: Feature, cells: NDArray[Any]) -> NDArray[Any]:
         return to_numbers(feature.kind, cells)
     if cells.dtype == object:
         cells = np.array([np.nan if v is None or v != v else v for v in cells])
-    return np.asarray(cells, dtype=np.float64)
+    try:
+        return np.asarray(cells, dtype=np.float64)
+    except (TypeError, ValueError):  # text may be that of a number
+        check_cells(feature.name, feature.kind, cells)
+        raise

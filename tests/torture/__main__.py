@@ -68,7 +68,8 @@ def inputs() -> dict[str, Any]:
 def mutations() -> dict[str, Any]:
     """Damage to saved models."""
     figures = _tested(["tests/unit/test_damaged_models.py", "-rP"], FUZZ_MUTATIONS=str(MUTATIONS))
-    ends = [json.loads(text.replace("'", '"')) for text in re.findall(r"\{.*\}", figures["output"])]
+    printed = re.findall(r"^document \d+: (\{.*\})$", figures["output"], re.MULTILINE)
+    ends = [json.loads(text.replace("'", '"')) for text in printed]
     sums = {end: sum(each.get(end, 0) for each in ends) for end in ("refused", "same", "other")}
     return figures | {"ends": sums, "tried": sum(sums.values())}
 

@@ -44,7 +44,7 @@ from tests.support.treesums import FEATURES, random_path, random_rows, random_tr
 
 MUTATIONS = int(os.environ.get("FUZZ_MUTATIONS", "3000"))
 SOURCE = "a/folder/model.json"
-ANOTHER_KIND = "and the model was trained on"  # the damaged one, not the one that the rows are for
+OTHER_ROWS = ("and the model was trained on", "predict takes a table of shape")  # the damaged one
 NEWER = (  # all that features may have beside categories
     Feature("seen", kind="date"),
     Feature("moment", kind="timestamp"),
@@ -284,7 +284,7 @@ def tried(document: Document, text: str, expected: list[Any]) -> str:
         return "refused"
     if not document.sealed:
         _, refusal = attempt(lambda _: used(model, document.rows), text)
-        assert refusal is None or ANOTHER_KIND in refusal, refusal
+        assert refusal is None or any(words in refusal for words in OTHER_ROWS), refusal
         return "other"
     used(model, document.rows)
     assert same(outputs(model, document.rows), expected), "accepted, with other predictions"

@@ -206,3 +206,10 @@ def test_values_of_another_kind_do_not_pass_for_unseen_ones(
     with pytest.raises(ValueError, match=f"Column 'code' has values of type {kind} in 1 rows"):
         model.predict([[cell] for cell in cells])
     assert model.predict([[np.str_("401")]] if kind == "int" else [[1]])[0, 0] == 2.0
+
+
+def test_text_for_numbers_is_named() -> None:
+    model = stump(Feature("age"), Split(0, 0, 1.0, missing_left=True, threshold=2.5))
+    with pytest.raises(ValueError, match=r"'age' has values of type str.* trained on numbers"):
+        model.predict(pd.DataFrame({"age": ["old", "young"]}))
+    assert model.predict(pd.DataFrame({"age": ["1.5"]}))[0, 0] == model.predict([[1.5]])[0, 0]
