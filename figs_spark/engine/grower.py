@@ -133,6 +133,7 @@ class Growth(Constrained):
         self._to_add_up = [NEW_ROOT]  # candidates whose histograms the next passes add up
         self._choice = NEW_ROOT  # a candidate that is to be split and must be kept
         self._last = NEW_ROOT  # the node that the last step split, once there is one
+        self._moments: dict[int, Floats] = {}  # by candidate, see `histograms`
         self._categorical = bins.categorical
         self._all_cuts = Cuts(layout, self._categorical, rules.category_smoothing)
         self._permissions = self._asked_permissions()
@@ -187,9 +188,11 @@ class Growth(Constrained):
         if self._to_add_up:
             fresh, self._to_add_up = self._to_add_up[: self._room], self._to_add_up[self._room :]
             self.candidates.put(fresh, sums.full)
+            self._moments |= zip(fresh, sums.moments.copy(), strict=True)
             self._best |= zip(fresh, self._best_cuts(fresh, sums.full), strict=True)
         else:
             changed = self.candidates.update(self._last, sums)
+            self._divide_moments(sums.moments[0].copy())
             if self._permissions is not None:  # a split may change what others are permitted
                 changed = list(self.candidates)
             for candidate in changed:
@@ -228,11 +231,30 @@ class Growth(Constrained):
     def _best_cuts(self, candidates: Sequence[int], histograms: Floats) -> list[Cut | None]:
         """The best cut of each candidate."""
         if self._permissions is None:
-            return self._cuts.best(histograms, self._limits)
+            noises = [self._noise(candidate) for candidate in candidates]
+            return self._cuts.best(histograms, self._limits, noises)
         return [
-            self._cuts.best_allowed(histogram, self._limits, self._bargain(candidate))
+            self._cuts.best_allowed(
+                histogram, self._limits, self._bargain(candidate), self._noise(candidate)
+            )
             for candidate, histogram in zip(candidates, histograms, strict=True)
         ]
+
+    def _divide_moments(self, small: Floats) -> None:
+        """The moments of the children of the last split, from those of the smaller one."""
+        whole = self._moments[NEW_ROOT if self._last in self.trees.roots else self._last]
+        self._moments |= zip(self.trees.children(self._last), (small, whole - small), strict=True)
+
+    def _noise(self, candidate: int) -> float:
+        """What a row of a candidate adds to the gain of a set just by chance: the variance of the
+        target among its rows, times their mean weight."""
+        if not self.rules.category_smoothing:
+            return 0.0
+        weight, rows = self.weight, self.rows
+        if candidate != NEW_ROOT:
+            weight, rows = self.trees.nodes[candidate].weight, self.trees.nodes[candidate].rows
+        *sums, squares = self._moments[candidate].tolist()
+        return float(max(squares - sum(one * one for one in sums) / weight, 0.0) / rows)
 
     def _choose(self) -> tuple[int, Cut] | None:
         """The candidate with the largest gain; of equal ones the first by tree and leaf."""
@@ -307,7 +329,7 @@ class Growth(Constrained):
         self._check_weight()
         self.mean = total[:outputs] / self.weight
         root[:, :outputs] -= self.mean * root[:, outputs : outputs + 1]
-        raw = float(sums.squares[0])
+        raw = float(sums.moments[0, -1])
         squares = max(raw - self.weight * float(self.mean @ self.mean), 0.0)
         self.losses = [squares / self.weight]
         self._limits = self._cut_limits(squares, raw)
@@ -328,7 +350,6 @@ class Growth(Constrained):
             empty=TINY * self.weight,
             tie=TIE * max(squares, ROUNDING * raw),
             ridge=0.0 if rules.joint else rules.ridge or 0.0,
-            noise=squares / self.rows if rules.category_smoothing else 0.0,
         )
 
     @property
