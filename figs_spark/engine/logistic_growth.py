@@ -150,7 +150,7 @@ class LogisticGrowth(Growth):
                 self._ridge,
                 self._limits,
                 self._bargain(candidate) if self._permissions is not None else None,
-                self._noise(candidate) / self._curvature(histogram),
+                self.noise(candidate) / self._curvature(histogram),
             )
             for candidate, histogram in zip(candidates, histograms, strict=True)
         ]
