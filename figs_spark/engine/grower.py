@@ -294,7 +294,7 @@ class Growth(Constrained):
         feature = self.bins.described[split.feature]
         if feature.categories is None or feature.kind == BOOLEAN:
             return condition(feature, split, True)
-        return f"{visible_name(feature.name)} by categories"
+        return f"a set of {visible_name(feature.name)}"
 
     # The first pass, and fresh ones
 

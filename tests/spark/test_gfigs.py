@@ -22,6 +22,7 @@ from figs_spark import (
     SensitivitySpecificityEvaluator,
 )
 from figs_spark.stages.gfigs import weights as group_weights
+from figs_spark.treesum.text import number as rounded
 from tests.support.grouped import (
     FEW,
     ROWS,
@@ -369,9 +370,15 @@ def test_in_a_pipeline(data: DataFrame) -> None:
 def test_an_operating_point(data: DataFrame, model: GFIGSClassificationModel) -> None:
     chosen = model.copy().setOperatingPoint(sensitivity=0.9, on=data)
     rows = chosen.transform(data).where("died = 1").select("prediction").collect()
+    threshold = rounded(chosen.getThreshold())
     assert sum(row[0] for row in rows) / len(rows) >= 0.9
     assert chosen.models["old"].getThreshold() == chosen.getThreshold()
     assert "Operating point" in str(chosen)
+    for group in chosen.groups:  # the threshold was measured on the rows of all groups
+        of_group = chosen.models[group]
+        assert "Threshold: " in str(of_group.explain({"age": 3, "gcs": 8}))
+        assert "Above " in of_group.toSVG()
+        assert f"Threshold: predict 1 if the probability is above {threshold}" in str(of_group)
 
 
 def test_text_and_picture(model: GFIGSClassificationModel, data: DataFrame) -> None:
