@@ -127,8 +127,8 @@ class WithOperatingPoint(FittedModel):
         if small_cell is not None and any(hidden(counts, small_cell)):
             return f"{rule}."
         return (
-            f"{rule} on {rounded(point.tp + point.fn)} positives "
-            f"and {rounded(point.tn + point.fp)} negatives: sensitivity {point.sensitivity:.3f} "
+            f"{rule} on {_counted(point.tp + point.fn)} positives "
+            f"and {_counted(point.tn + point.fp)} negatives: sensitivity {point.sensitivity:.3f} "
             f"(95% interval {sensitivity[0]:.3f} to {sensitivity[1]:.3f}), specificity "
             f"{point.specificity:.3f} ({specificity[0]:.3f} to {specificity[1]:.3f})."
         )
@@ -145,3 +145,8 @@ class WithOperatingPoint(FittedModel):
         if saved is not None and self._classes != 2:
             Entry(saved, source, "operatingPoint").refuse("null for more than two classes")
         self._operating_point = None if saved is None else OperatingPoint.from_dict(saved, source)
+
+
+def _counted(rows: float) -> str:
+    """A number of rows, or the sum of their weights."""
+    return f"{round(rows, 3):,}".removesuffix(".0")

@@ -376,9 +376,13 @@ def test_an_operating_point(data: DataFrame, model: GFIGSClassificationModel) ->
     assert "Operating point" in str(chosen)
     for group in chosen.groups:  # the threshold was measured on the rows of all groups
         of_group = chosen.models[group]
-        assert "Threshold: " in str(of_group.explain({"age": 3, "gcs": 8}))
+        patient = {"age": 3, "gcs": 8, "band": group}
+        assert "Threshold: " in str(of_group.explain(patient))
+        assert str(chosen.explain(patient)) == str(of_group.explain(patient))
         assert "Above " in of_group.toSVG()
         assert f"Threshold: predict 1 if the probability is above {threshold}" in str(of_group)
+    with pytest.raises(ValueError, match="The row lacks 'band'"):
+        chosen.explain({"age": 3, "gcs": 8})
 
 
 def test_text_and_picture(model: GFIGSClassificationModel, data: DataFrame) -> None:

@@ -18,6 +18,7 @@ from figs_spark.pictures.overview import draw_overview, used_features
 from figs_spark.pictures.shapes import Drawing, stacked
 from figs_spark.pictures.svg import to_svg
 from figs_spark.pictures.trees import WIDTH, draw_model
+from figs_spark.pictures.waterfall import DrawnExplanation
 from figs_spark.stages.base.inputs import packed_column, with_scoring_array
 from figs_spark.stages.base.model import FittedModel
 from figs_spark.stages.base.outputs import ClassificationOutputs, RegressionOutputs
@@ -190,6 +191,14 @@ class GroupedModel(Calibrating):
             part.insert(0, "group", pd.Series([group] * len(part), dtype=object))
         return pd.concat(parts, ignore_index=True)
 
+    def explain(self, row: Any) -> DrawnExplanation:
+        """What each tree adds for one row, by the model of its group; see that of a FIGS model.
+
+        `row` has names (a dict, a Spark Row, a pandas Series) and the group in `groupCol`.
+        """
+        explanation: DrawnExplanation = self._model_for(self._group_of(row)).explain(row)
+        return explanation
+
     def _drawings(self, width: float, small_cell: int | None = None) -> list[Drawing]:
         parts, labels = self._parts_by_heading().items(), self._labels(small_cell)
         if (together := self._together) is not None:
@@ -291,11 +300,13 @@ class GroupedModel(Calibrating):
         return Family("groups", tuple(self._sums.values()), self.groups, name, notes)
 
     def _patient(self, row: Any) -> Patient:
-        name = self.getOrDefault("groupCol")
-        named = by_name(row) or {}
+        return {**super()._patient(row), self.getOrDefault("groupCol"): self._group_of(row)}
+
+    def _group_of(self, row: Any) -> Any:
+        name, named = self.getOrDefault("groupCol"), by_name(row) or {}
         if name not in named:
             raise ValueError(f"The row lacks '{name}' (groupCol). Give a dict, a Row or a Series.")
-        return {**super()._patient(row), name: named[name]}
+        return named[name]
 
     def _score_array(self, features: Sequence[Column]) -> Column:
         name, models = self.getOrDefault("groupCol"), self.models
