@@ -22,6 +22,8 @@ from figs_spark import (
     SensitivitySpecificityEvaluator,
 )
 from figs_spark.stages.gfigs import weights as group_weights
+from figs_spark.stages.gfigs.membership_columns import MembershipColumn, vector
+from figs_spark.treesum.nodes import NUMBER, TEXT
 from figs_spark.treesum.text import number as rounded
 from tests.support.grouped import (
     FEW,
@@ -357,6 +359,21 @@ def test_names_with_any_characters(data: DataFrame) -> None:
     assert_same_models(found, expected)
     scored = found.transform(rows).select("prediction").collect()
     assert scored == expected.transform(data).select("prediction").collect()
+
+
+@pytest.mark.parametrize("categories", [0, 1, 8, 9, 250])
+def test_categories_become_slots(spark: SparkSession, categories: int) -> None:
+    names = [f"c{k:03}" for k in range(categories)]
+    column = MembershipColumn("code", TEXT, missing=True, categories=tuple(names))
+    number = MembershipColumn("age", NUMBER, fill=7.0)
+    cells = [*names, "unseen", "", None]
+    rows = spark.createDataFrame([(k, c) for k, c in enumerate(cells)], "k int, code string")
+    age = F.when(F.col("k") > 0, F.col("k"))
+    slots = vector_to_array(vector([number, column], [age, F.col("code")]))
+    found = rows.orderBy("k").select(slots).collect()
+    for k, (row, cell) in enumerate(zip(found, cells, strict=True)):
+        told = [float(cell == name) for name in names]
+        assert list(row[0]) == [float(k or 7), *told, float(cell is None)]
 
 
 def test_in_a_pipeline(data: DataFrame) -> None:

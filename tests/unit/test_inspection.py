@@ -223,6 +223,10 @@ def test_the_file_to_start_from(look: Inspection) -> None:
     assert settings["model"]["codeSystems"] == {"diag_1": "icd9"}
     assert settings["model"]["orderedCols"] == {"pain": ["none", "mild", "severe"]}
     assert settings["size"]["choose"] == "recommended"
+    many = replace(look, _label=replace(look._label, rows=100 * look._label.rows))
+    settings = yaml.safe_load(many.train_yaml("x.csv", format="csv"))
+    assert settings["operatingPoint"] == {"sensitivity": 0.8}
+    assert settings["split"]["fractions"] == [0.6, 0.2, 0.2]
     assert "# - los\n" in text
 
 

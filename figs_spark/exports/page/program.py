@@ -33,6 +33,7 @@ def make_program(model: Instrument, fields: Mapping[int, Field]) -> dict[str, An
         "classes": model.classes,
         "labels": list(model.labels),
         "threshold": model.threshold,
+        "flags": model.flags,
         "thresholds": None if model.thresholds is None else list(model.thresholds),
         "groups": [str(group) for group in model.groups],
         "fields": [_field(field) for field in fields.values()],
