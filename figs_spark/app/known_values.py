@@ -96,7 +96,8 @@ def _counts(
         text = _as_text(rows, name)
         other = F.when(~text.isin(list(known)), text)  # null for a missing value
         if name in systems:
-            other = F.when(resolved_column(systems[name], text) == text, other)
+            in_a_level = resolved_column(systems[name], text) != text
+            other = F.when(~in_a_level, other)  # of a column and itself Spark warns about ==
         counts += [F.count(other), F.approx_count_distinct(other)]
     totals = list(rows.agg(*counts).collect()[0])
     names = ["rows", *values]

@@ -393,7 +393,7 @@ def test_an_operating_point(data: DataFrame, model: GFIGSClassificationModel) ->
     assert "Operating point" in str(chosen)
     for group in chosen.groups:  # the threshold was measured on the rows of all groups
         of_group = chosen.models[group]
-        patient = {"age": 3, "gcs": 8, "band": group}
+        patient = {**dict.fromkeys(chosen.featureNames), "age": 3, "gcs": 8, "band": group}
         assert "Threshold: " in str(of_group.explain(patient))
         assert str(chosen.explain(patient)) == str(of_group.explain(patient))
         assert "Above " in of_group.toSVG()
