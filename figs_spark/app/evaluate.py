@@ -32,6 +32,7 @@ from figs_spark.app.inherited import (
     training_source,
     with_derivations,
     with_reader_options,
+    with_rows_in_use,
 )
 from figs_spark.app.known_values import report_unknown
 from figs_spark.app.labels import label_name, with_label
@@ -198,6 +199,7 @@ def _as_in_training(
 ) -> Settings[Evaluate]:
     """The settings with the reader options of training, its label unless there is another, and
     what derives the columns in use."""
+    settings = with_rows_in_use(settings, source)
     values = settings.job
     if values.label is None and source.label is not None:
         values = replace(values, label=source.label, positive=values.positive or source.positive)

@@ -74,8 +74,8 @@ def report_unknown(rows: DataFrame, model: Any, known: Mapping[str, KnownValues]
             log.log(
                 logging.WARNING if more else logging.INFO,
                 "Column '%s': %s of %s rows (%.2g%%) have a value that is not among the %s "
-                "categories of training, about %s different ones. They count as other; in training "
-                "%.2g%% of the rows did.",
+                "categories of training (different ones: about %s). They count as other; in "
+                "training %.2g%% of the rows did.",
                 name,
                 f"{unknown:,}",
                 f"{total:,}",
