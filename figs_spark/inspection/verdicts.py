@@ -146,7 +146,7 @@ def _time(counted: Counted, least: int) -> Verdict | None:
     written = counted.kind == TEXT and counted.share("date") >= ALIKE
     if counted.kind != TIME and not written:
         return None
-    notes = ["a calendar date does not carry over to later patients: derive a length or an age"]
+    notes = ["a calendar date does not carry over to later rows: derive a length or an age"]
     if is_named(counted.name, "birth"):
         notes = ["a date of birth can identify a person: derive the age"]
     if written:
