@@ -1,7 +1,7 @@
 """How `train` read its table: `score` and `evaluate` read theirs in the same way.
 
 Reader options that say how text is read hold for tables of the same format, and own options win.
-The label and the columns it is derived from come back in `evaluate`. A part that `train` divided has
+The label and the columns it is derived from come back in `evaluate`. A part that `train` made has
 only rows that its `where` left. What the model itself needs is derived by the model.
 """
 

@@ -22,6 +22,7 @@ MARGIN = " " * 13
 
 def plan(data: DataFrame, values: Train, checked: Checked, task: str) -> str:
     features = checked.table.features
+    level = values.operatingPoint.sensitivity
     kind = "level of codes"  # what is no column of the table
     classes = ": " + ", ".join(checked.class_names) if checked.class_names else ""
     types = {field.name: field.dataType.simpleString() for field in data.schema.fields}
@@ -34,6 +35,7 @@ def plan(data: DataFrame, values: Train, checked: Checked, task: str) -> str:
         f"  divide   {_division(values)}",
         *_fit(values),
         f"  size     {values.size.choose}",
+        *([f"  flag     at a sensitivity of {level:g} on validation rows"] if level else []),
         f"  write    {values.output or 'nothing'}",
     ]
     return "\n".join(lines)

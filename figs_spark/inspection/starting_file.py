@@ -140,8 +140,8 @@ def _threshold(look: Inspection) -> Iterator[str]:
     """By default a risk above 50% is flagged: of a rare outcome that is nobody."""
     if _has_threshold(look):
         yield "operatingPoint:   # the threshold: whom the model flags"
-        yield "  # At least this share of those with the label is flagged, of validation rows."
-        yield "  # How many may be missed is for those to say who act on it."
+        yield "  # At least this share of the validation rows with the label is flagged."
+        yield "  # Those who act on it should say how many may be missed."
         yield f"  sensitivity: {SENSITIVITY}"
 
 
