@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from figs_spark.dataframes.columns import column, field
 from figs_spark.dataframes.expressions import COLUMNS
 from figs_spark.exports.instrument import Family, Patient
+from figs_spark.pictures.waterfall import DrawnExplanation
 from figs_spark.stages.base.inputs import packed_column, with_scoring_array
 from figs_spark.stages.base.model import FittedModel
 from figs_spark.stages.base.outputs import ClassificationOutputs, RegressionOutputs
@@ -132,6 +133,14 @@ class GroupedModel(ShownByGroup, Calibrating):
         self._check_group(group)
         return self._model_of(self.groups.index(group), group)
 
+    def explain(self, row: Any) -> DrawnExplanation:
+        """What each tree adds for one row, by the model of its group; see that of a FIGS model.
+
+        `row` has names (a dict, a Spark Row, a pandas Series) and the group in `groupCol`.
+        """
+        explanation: DrawnExplanation = self._model_for(self._group_of(row)).explain(row)
+        return explanation
+
     def _check_group(self, group: Any) -> None:
         if group not in self._sums:
             raise ValueError(f"There is no group {group!r}; there are {list(self._sums)}.")
@@ -191,11 +200,13 @@ class GroupedModel(ShownByGroup, Calibrating):
         return Family("groups", tuple(self._sums.values()), self.groups, name, notes)
 
     def _patient(self, row: Any) -> Patient:
-        name = self.getOrDefault("groupCol")
-        named = by_name(row) or {}
+        return {**super()._patient(row), self.getOrDefault("groupCol"): self._group_of(row)}
+
+    def _group_of(self, row: Any) -> Any:
+        name, named = self.getOrDefault("groupCol"), by_name(row) or {}
         if name not in named:
             raise ValueError(f"The row lacks '{name}' (groupCol). Give a dict, a Row or a Series.")
-        return {**super()._patient(row), name: named[name]}
+        return named[name]
 
     def _score_array(self, features: Sequence[Column]) -> Column:
         name, models = self.getOrDefault("groupCol"), self.models
