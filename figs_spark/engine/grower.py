@@ -319,7 +319,8 @@ class Growth(Constrained):
         feature = self.bins.described[split.feature]
         if feature.categories is None or feature.kind == BOOLEAN:
             return condition(feature, split, True)
-        return f"{visible_name(feature.name)} by categories"
+        name = visible_name(feature.name)
+        return f"{name} by its order" if feature.ordered else f"a set of {name}"
 
     # The first pass, and fresh ones
 
