@@ -295,7 +295,8 @@ def test_wide_rows_are_read_in_small_batches(
     regressor = FIGSRegressor(featuresCols=names, maxSplits=3, mode="cluster")
     expected = regressor.fit(frame)
     fails = "if(x3 > 0.5, cast(raise_error('this row is wrong') as double), x3)"
-    before, seen = settings(spark), set()
+    seen: set[str | None] = set()
+    before = settings(spark)
     monkeypatch.setattr(table, "READ_BYTES", 8 * 20 * 100)
 
     def watched(*arguments: Any, **more: Any) -> Any:
