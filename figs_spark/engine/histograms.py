@@ -3,7 +3,8 @@
 One pass adds up, for every feature and bin,
 
     full   [slot, bin, :]   sum of w * r (one channel per output), sum of w, number of rows;
-                            with the logistic loss after w * r the sum of its curvatures
+                            with the logistic loss after w * r the sum of its curvatures, and
+                            perhaps neither weights nor rows
     overlap[slot, bin]      sum of w
 
 `full` is the histogram of a candidate leaf, from its rows. `overlap` is over the rows that a leaf
@@ -50,10 +51,11 @@ class Layout:
     outputs: int
     counted: bool
     curved: bool = False  # whether there is a channel of curvatures
+    weighed: bool = True  # whether there are channels of weights and row counts
 
     @property
     def channels(self) -> int:
-        return self.weight + 1 + self.counted
+        return self.weight + (1 + self.counted if self.weighed else 0)
 
     @property
     def weight(self) -> int:
@@ -162,6 +164,6 @@ def accumulate(rows: Rows, request: Request, sums: Sums) -> None:
         PackedRows(*(read_only(array) for array in packed)),
         request.trees,
         request.slots,
-        BinArrays(layout.offsets, layout.counted, layout.curved, read_only(start)),
+        BinArrays(layout.offsets, layout.counted, layout.curved, layout.weighed, read_only(start)),
         SumArrays(*sums.arrays()),
     )

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from figs_spark.engine import candidates
 from figs_spark.engine.refitting import Refit
 from figs_spark.engine.replay import Replay
 from figs_spark.engine.training import refit
@@ -70,6 +71,32 @@ def test_any_division_of_rows_and_kernel_gives_the_same_model(
     assert_same_model(fitted(replace(data, block_rows=17)), expected)
     monkeypatch.setenv("FIGS_SPARK_NUMBA", "0")
     assert_same_model(fitted(replace(data, block_rows=100)), expected)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("limits", [{}, {"max_trees": 1}, {"max_trees": 2, "max_depth": 2}])
+def test_little_room_for_histograms_gives_the_same_model(
+    monkeypatch: pytest.MonkeyPatch, classes: int, limits: dict[str, int]
+) -> None:
+    data = patients(300, classes=classes, weight=np.random.default_rng(1).choice([0.5, 3], 300))
+    expected = fitted(data, max_splits=8, **limits)
+    monkeypatch.setattr(candidates, "HISTOGRAM_BYTES", 0)
+    assert_same_model(fitted(data, max_splits=8, **limits), expected)
+
+
+def test_a_pass_adds_up_no_weights_but_those_of_the_smaller_child() -> None:
+    data = patients(300, classes=2)
+    growth = data.growth(logistic=True, max_splits=6)
+    while not growth.done:
+        requests = growth.requests()
+        if growth.steps:
+            every, own = requests
+            assert (every.layout.channels, every.slots.root) == (2, -1)
+            small, _ = growth.trees.children(growth._last)
+            assert np.flatnonzero(own.slots.full >= 0).tolist() == [small]
+            assert own.trees.roots.tolist() == [growth.trees.roots[growth.trees.nodes[small].tree]]
+        growth.absorb_all(data.backend.accumulate([(0, one) for one in requests]))
+        growth.split()
 
 
 def test_categories_are_split_as_sets() -> None:

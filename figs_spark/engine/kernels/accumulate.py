@@ -147,16 +147,36 @@ def _sort(leaves, taken, counts, order, seen, ends):
 @jit.compiled
 def _add_full(packed, rows, order, shares, layout, full, slot):
     """Rows into one histogram: w * r, w and, if they are counted, the number of rows."""
-    for start in range(0, packed.bins.shape[1], FEATURES):
-        stop = min(start + FEATURES, packed.bins.shape[1])
-        _add_features(
-            packed, rows, order, shares, layout, full, slot, np.uint64(start), np.uint64(stop)
-        )
+    for first in range(0, packed.bins.shape[1], FEATURES):
+        start, stop = np.uint64(first), np.uint64(min(first + FEATURES, packed.bins.shape[1]))
+        if layout.weighed:
+            _add_features(packed, rows, order, shares, layout, full, slot, start, stop)
+        else:
+            _add_shares(packed, rows, order, shares, layout, full, slot, start, stop)
+
+
+@jit.compiled
+def _add_shares(packed, rows, order, shares, layout, full, slot, start, stop):
+    """The features from start to stop, without weights: gradients and a curvature."""
+    bins, offsets, channels = packed.bins, layout.offsets, shares.shape[1]
+    for m in order:
+        i = np.uint64(rows[m])
+        if channels == 2:
+            g, h = shares[m, 0], shares[m, 1]
+            for j in range(start, stop):
+                b = offsets[j] + bins[i, j]
+                full[slot, b, 0] += g
+                full[slot, b, 1] += h
+        else:
+            for j in range(start, stop):
+                b = offsets[j] + bins[i, j]
+                for c in range(channels):
+                    full[slot, b, c] += shares[m, c]
 
 
 @jit.compiled
 def _add_features(packed, rows, order, shares, layout, full, slot, start, stop):
-    """The same for the features from start to stop."""
+    """The features from start to stop."""
     bins, weight, count = packed.bins, packed.weight, packed.times
     offsets, counted, outputs = layout.offsets, layout.counted, shares.shape[1]
     for m in order:
@@ -242,7 +262,9 @@ def accumulate_plain(packed, trees, slots, layout, sums):
         shares = [curvature * weight[:, None]]
     residual = packed.target[kept] - expected
     sums.squares[0] += (weight[:, None] * residual**2).sum()
-    channels = [residual * weight[:, None], *shares, weight] + [count] * bool(layout.counted)
+    channels = [residual * weight[:, None], *shares]
+    if layout.weighed:
+        channels += [weight] + [count] * bool(layout.counted)
     stacked = np.column_stack(channels)
     if slots.root >= 0:
         _bincount(bins, layout.offsets, stacked, sums.full[slots.root])

@@ -57,6 +57,7 @@ class BinArrays(NamedTuple):
     offsets: NDArray[np.uint64]  # (features + 1,) the first bin of each feature
     counted: bool  # whether rows are counted besides their weights
     curved: bool  # whether the loss is logistic: then its curvature is added up, too
+    weighed: bool  # whether weights are added up
     start: Floats  # (outputs,) the scores before the first tree, if it is
 
 
