@@ -84,21 +84,6 @@ def test_little_room_for_histograms_gives_the_same_model(
     assert_same_model(fitted(data, max_splits=8, **limits), expected)
 
 
-def test_a_pass_adds_up_no_weights_but_those_of_the_smaller_child() -> None:
-    data = patients(300, classes=2)
-    growth = data.growth(logistic=True, max_splits=6)
-    while not growth.done:
-        requests = growth.requests()
-        if growth.steps:
-            every, own = requests
-            assert (every.layout.channels, every.slots.root) == (2, -1)
-            small, _ = growth.trees.children(growth._last)
-            assert np.flatnonzero(own.slots.full >= 0).tolist() == [small]
-            assert own.trees.roots.tolist() == [growth.trees.roots[growth.trees.nodes[small].tree]]
-        growth.absorb_all(data.backend.accumulate([(0, one) for one in requests]))
-        growth.split()
-
-
 def test_categories_are_split_as_sets() -> None:
     random = np.random.default_rng(5)
     X = random.integers(0, 6, (600, 2)).astype(float)

@@ -22,19 +22,18 @@ SEVERAL = 0.5  # the curvature with several scores
 
 
 @jit.compiled
-def gradients(packed, rows, taken, leaves, trees, start, shares, squares):
+def gradients(packed, rows, taken, leaves, trees, start, shares):
     """Of each row w * (y - p) by output, and then w * h."""
     target, weight, value, total = packed.target, packed.weight, trees.value, len(trees.roots)
-    outputs, losses = target.shape[1], 0.0
+    outputs = target.shape[1]
     for c in range(outputs):
         shares[:taken, c] = start[c]
         for k in range(total):
             for m in range(taken):
                 shares[m, c] += value[leaves[k, m], c]
     for m in range(taken):
-        i = rows[m]
-        w = weight[i]
-        if outputs == 1:  # without a view of the scores, which takes longer than all the rest
+        w = weight[rows[m]]
+        if outputs == 1:  # without a view of the scores, which takes long
             f = shares[m, 0]
             shares[m, 0] = 1.0 / (1.0 + np.exp(-f))
             shares[m, 1] = w * _curvature(f, shares[m, 0])
@@ -42,10 +41,7 @@ def gradients(packed, rows, taken, leaves, trees, start, shares, squares):
             _to_probabilities(shares[m, :outputs])
             shares[m, outputs] = w * SEVERAL
         for c in range(outputs):
-            r = target[i, c] - shares[m, c]
-            losses += w * r * r
-            shares[m, c] = w * r
-    squares[0] += losses
+            shares[m, c] = w * (target[rows[m], c] - shares[m, c])
 
 
 @jit.compiled
