@@ -132,8 +132,13 @@ def _numbered(leaves: Ints) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
             key = np.unique(key, return_inverse=True)[1].astype(np.int64)
             size = int(key.max(initial=0)) + 1
         key, size = key * span + of_tree, size * span
-    _, first, number = np.unique(key, return_index=True, return_inverse=True)
-    return first, number
+    if size > len(key):
+        _, first, number = np.unique(key, return_index=True, return_inverse=True)
+        return first, number
+    first_of = np.full(size, -1, np.intp)  # few keys need no sorting
+    first_of[key[::-1]] = np.arange(len(key))[::-1]
+    has_rows = first_of >= 0
+    return first_of[has_rows], (np.cumsum(has_rows) - 1)[key]
 
 
 def find_leaves(codes: NDArray[np.uint8], trees: TreeArrays) -> Ints:

@@ -87,6 +87,9 @@ def test_what_cannot_hold_is_named_at_once(data: DataFrame) -> None:
         "cannot share 1 tree",
     ):
         assert problem in str(error.value)
+    unknown = {"featuresCols": FEATURES, "labelCol": "days", "refit": "logistic"}
+    with pytest.raises(ValueError, match=r"refit 'logistic' is for classes(.|\n)*forbidden names"):
+        FIGSRegressor(**unknown, forbidden=["weight"]).fit(data)
     with pytest.raises(ValueError, match="monotone is for numbers and two classes"):
         FIGSClassifier(featuresCols=FEATURES, labelCol="triage", monotone={"age": 1}).fit(data)
     for param, value, problem in (

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from pyspark.errors import AnalysisException
 from pyspark.ml import Pipeline, PipelineModel
@@ -63,11 +64,22 @@ def estimators() -> dict[str, Any]:
     columns = {"featuresCols": FEATURES, "maxSplits": 5}
     held = {"validationIndicatorCol": "held", "leafCol": "leaf", "contributionsCol": "parts"}
     balanced = {"weightCol": "weight", "classWeight": "balanced", "maxSplits": 3}
+    stated = {"monotone": {"age": 1}, "allowedCuts": {"age": 5}, "forbidden": ["temp"]}
+    sure = {"intervalSamples": 20, "riskIntervalCol": "between"}
     return {
         "regression of a vector, driver": FIGSRegressor(labelCol="days", mode="driver"),
         "regression of columns, cluster": FIGSRegressor(**columns, labelCol="days", mode="cluster"),
         "two classes, cluster": FIGSClassifier(labelCol="died", mode="cluster", **balanced),
         "three classes, driver": FIGSClassifier(**columns, labelCol="triage", **held),
+        "log odds, cluster": FIGSClassifier(
+            **columns, labelCol="died", loss="logistic", mode="cluster", **stated, **sure
+        ),
+        "log weights, cluster": FIGSClassifier(
+            **columns, labelCol="triage", loss="logistic", mode="cluster"
+        ),
+        "log weights of a ridge, driver": FIGSClassifier(
+            **columns, labelCol="triage", regParam="auto", refit="logistic"
+        ),
         PIPELINE: pipeline(),
     }
 
@@ -96,6 +108,37 @@ def vectors_score_as_predict(df: DataFrame, models: Models, path: str) -> None:
     model = models["regression of a vector, driver"]
     rows = model.transform(df).collect()
     assert [row["prediction"] for row in rows] == [model.predict(row["features"]) for row in rows]
+
+
+def logarithms_score_as_predict(df: DataFrame, models: Models, path: str) -> None:
+    named = {name: model for name, model in models.items() if name.startswith("log ")}
+    assert {model.link for model in named.values()} == {"logit", "softmax"}
+    for name, model in named.items():
+        model.save(f"{path}/{name}")
+        loaded = FIGSClassificationModel.load(f"{path}/{name}")
+        assert (loaded.link, loaded.fingerprint) == (model.link, model.fingerprint)
+        rows = loaded.transform(df.union(with_vector(strangers(df.sparkSession)))).collect()
+        table = [[row[name] for name in FEATURES] for row in rows]
+        found = [row["probability"].tolist() for row in rows]
+        np.testing.assert_allclose(found, model.predictProbability(table), rtol=1e-12)
+        assert [row["prediction"] for row in rows] == model.predict(table).tolist()
+
+
+def risks_have_intervals_and_are_calibrated(df: DataFrame, models: Models, path: str) -> None:
+    model = models["log odds, cluster"]
+    row = model.transform(df).first()
+    assert row["between"][0] <= row["probability"][1] <= row["between"][1]
+    ages = [split.threshold for split in model.treeSum.splits if split.feature == 0]
+    assert all(age % 5 == 0 or age == float("inf") for age in ages)
+    some = df.where("visits > 1")
+    rate = some.agg(F.avg("died")).first()[0]
+    for method in ("intercept", "slope", "refit"):
+        calibrated = model.calibrate(some, method=method).setRiskIntervalCol("")
+        calibrated.save(f"{path}/{method}")
+        loaded = FIGSClassificationModel.load(f"{path}/{method}")
+        assert loaded.treeSum == calibrated.treeSum
+        risks = [row["probability"][1] for row in loaded.transform(some).collect()]
+        assert abs(np.mean(risks) - rate) < 1e-6
 
 
 def a_model_is_saved(df: DataFrame, models: Models, path: str) -> None:
@@ -247,6 +290,8 @@ Check = Callable[[DataFrame, Models, str], None]
 CHECKS: tuple[Check, ...] = (
     columns_score_as_predict,
     vectors_score_as_predict,
+    logarithms_score_as_predict,
+    risks_have_intervals_and_are_calibrated,
     a_model_is_saved,
     an_estimator_is_saved_in_a_thread,
     a_pipeline_is_saved,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from figs_spark.engine.bins import make_bins
 from figs_spark.engine.constraints import Constraints, ordered, two_sides
 from figs_spark.engine.histograms import Layout
 from figs_spark.engine.refitting import Refit
+from figs_spark.engine.table import Target
 from figs_spark.engine.training import refit
 from figs_spark.treesum import Feature, TreeSum
 from figs_spark.treesum.nodes import IDENTITY, LOGIT
@@ -194,6 +196,18 @@ def test_the_first_split_is_the_best_in_order(seed: int, sign: int) -> None:
     split = model.splits[0]
     assert split.gain == pytest.approx(best)
     assert gains[split.feature, split.threshold] == pytest.approx(best)
+
+
+def test_what_cannot_hold_is_named_with_what_the_outcome_forbids() -> None:
+    from figs_spark import FIGSRegressor
+
+    stage = FIGSRegressor(refit="logistic", forbidden=["bmi"], required=["age", "sex"])
+    features, numbers = (Feature("age"), Feature("sex")), Target(0, 0.0)
+    checked: Any = SimpleNamespace(table=SimpleNamespace(features=features, target=numbers))
+    with pytest.raises(ValueError, match="refit 'logistic' is for classes") as error:
+        stage.setMaxFeatures(1)._plan(checked)
+    assert "forbidden names 'bmi'" in str(error.value)
+    assert "required names 2 features, and maxFeatures allows 1" in str(error.value)
 
 
 @given(st.integers(0, 10_000))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -141,6 +143,28 @@ def test_more_rows_than_a_chunk() -> None:
     expected = add_up_row_by_row(rows, request)
     for mine, theirs in zip(found.arrays(), expected.arrays(), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("curved", [False, True])
+@pytest.mark.parametrize("outputs", [1, 2, 3])
+@pytest.mark.parametrize("counted", [False, True])
+def test_more_features_than_stay_near(outputs: int, counted: bool, curved: bool) -> None:
+    random = np.random.default_rng(2)
+    widths = (3,) * (2 * kernel.FEATURES + 3)
+    rows = random_rows(random, 40, Layout(widths, outputs, counted))
+    request = replace(
+        random_request(random, Layout(widths, outputs, counted, curved), 2),
+        features=np.arange(len(widths), dtype=np.int32),
+        layout=Layout(widths, outputs, counted, curved),
+        start=np.full(outputs, 0.3) if curved else None,
+    )
+    sums = {numba: Sums.zeros(request) for numba in ("1", "0")}
+    for numba, own in sums.items():
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("FIGS_SPARK_NUMBA", numba)
+            accumulate(rows, request, own)
+    for mine, plain in zip(sums["1"].arrays(), sums["0"].arrays(), strict=True):
+        np.testing.assert_allclose(mine, plain, rtol=1e-12, atol=1e-12)
 
 
 def test_sums_survive_being_flat() -> None:

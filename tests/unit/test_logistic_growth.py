@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from figs_spark.engine import candidates
 from figs_spark.engine.refitting import Refit
 from figs_spark.engine.replay import Replay
 from figs_spark.engine.training import refit
@@ -70,6 +71,17 @@ def test_any_division_of_rows_and_kernel_gives_the_same_model(
     assert_same_model(fitted(replace(data, block_rows=17)), expected)
     monkeypatch.setenv("FIGS_SPARK_NUMBA", "0")
     assert_same_model(fitted(replace(data, block_rows=100)), expected)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("limits", [{}, {"max_trees": 1}, {"max_trees": 2, "max_depth": 2}])
+def test_little_room_for_histograms_gives_the_same_model(
+    monkeypatch: pytest.MonkeyPatch, classes: int, limits: dict[str, int]
+) -> None:
+    data = patients(300, classes=classes, weight=np.random.default_rng(1).choice([0.5, 3], 300))
+    expected = fitted(data, max_splits=8, **limits)
+    monkeypatch.setattr(candidates, "HISTOGRAM_BYTES", 0)
+    assert_same_model(fitted(data, max_splits=8, **limits), expected)
 
 
 def test_categories_are_split_as_sets() -> None:

@@ -150,6 +150,16 @@ def test_a_fitted_model_is_read_as_it_was_written() -> None:
         from_json(changed)
 
 
+@given(st.integers(0, 10_000), st.integers(1, 3), st.sampled_from([0, 1, 5, 200]))
+def test_cells_are_numbered_in_the_order_of_their_leaves(seed: int, trees: int, rows: int) -> None:
+    leaves = np.random.default_rng(seed).integers(0, 6, (trees, rows)).astype(np.int32)
+    first, number = cells_module._numbered(leaves)
+    keys = np.ravel_multi_index(tuple(leaves), (6,) * trees)
+    _, expected_first, expected = np.unique(keys, return_index=True, return_inverse=True)
+    assert first.tolist() == expected_first.tolist()
+    assert number.tolist() == expected.tolist()
+
+
 def test_more_cells_than_fit_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     data = patients()
     growth = grown(data)

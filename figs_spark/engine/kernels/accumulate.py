@@ -190,7 +190,7 @@ def _add_features(packed, rows, order, shares, layout, full, slot, start, stop):
                     full[slot, b, 1] += w
         elif outputs == 2:  # a gradient and a curvature
             g, h = shares[m, 0], shares[m, 1]
-            for j in range(bins.shape[1]):
+            for j in range(start, stop):
                 b = offsets[j] + bins[i, j]
                 full[slot, b, 0] += g
                 full[slot, b, 1] += h

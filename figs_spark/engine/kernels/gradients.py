@@ -26,32 +26,39 @@ def gradients(packed, rows, taken, leaves, trees, start, shares):
     """Of each row w * (y - p) by output, and then w * h."""
     target, weight, value, total = packed.target, packed.weight, trees.value, len(trees.roots)
     outputs = target.shape[1]
+    for c in range(outputs):
+        shares[:taken, c] = start[c]
+        for k in range(total):
+            for m in range(taken):
+                shares[m, c] += value[leaves[k, m], c]
     for m in range(taken):
-        i = rows[m]
+        w = weight[rows[m]]
+        if outputs == 1:  # without a view of the scores, which takes long
+            f = shares[m, 0]
+            shares[m, 0] = 1.0 / (1.0 + np.exp(-f))
+            shares[m, 1] = w * _curvature(f, shares[m, 0])
+        else:
+            _to_probabilities(shares[m, :outputs])
+            shares[m, outputs] = w * SEVERAL
         for c in range(outputs):
-            f = start[c]
-            for k in range(total):
-                f += value[leaves[k, m], c]
-            shares[m, c] = f
-        shares[m, outputs] = weight[i] * _to_probabilities(shares[m, :outputs])
-        for c in range(outputs):
-            shares[m, c] = weight[i] * (target[i, c] - shares[m, c])
+            shares[m, c] = w * (target[rows[m], c] - shares[m, c])
+
+
+@jit.compiled
+def _curvature(f, p):
+    """Of log odds f, which are the probability p."""
+    return 0.25 - f * f / 48.0 if abs(f) < NEAR_ZERO else (p - 0.5) / f
 
 
 @jit.compiled
 def _to_probabilities(scores):
-    """Scores become probabilities, where they are; returns the curvature."""
-    if len(scores) == 1:
-        f = scores[0]
-        scores[0] = 1.0 / (1.0 + np.exp(-f))
-        return 0.25 - f * f / 48.0 if abs(f) < NEAR_ZERO else (scores[0] - 0.5) / f
+    """The scores of several classes become probabilities, where they are."""
     largest, total = scores.max(), 0.0
     for c in range(len(scores)):
         scores[c] = np.exp(scores[c] - largest)
         total += scores[c]
     for c in range(len(scores)):
         scores[c] /= total
-    return SEVERAL
 
 
 def probabilities(scores):

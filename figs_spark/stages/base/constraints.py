@@ -16,10 +16,8 @@ NAMING = ("monotone", "forbidden", "required", "interactionGroups", "featureCost
 
 
 def read_constraints(stage: Any, table: Table) -> Constraints | None:
-    """The constraints of an estimator; None if there are none. ValueError if they cannot hold."""
+    """The constraints of an estimator, which can hold; None if there are none."""
     get, features = stage.getOrDefault, table.features
-    if problems := list(_problems(stage, features, table.target.classes)):
-        raise ValueError("\n".join(problems))
     place = {feature.name: j for j, feature in enumerate(features)}
     levels = _with_levels(features)
     signs, costs = get("monotone") or {}, get("featureCosts") or {}
@@ -60,7 +58,9 @@ def allowed_cuts(stage: Any, features: Sequence[Feature]) -> dict[int, CutRule]:
     }
 
 
-def _problems(stage: Any, features: Sequence[Feature], classes: int) -> Iterator[str]:
+def constraint_problems(stage: Any, table: Table) -> Iterator[str]:
+    """Why constraints cannot hold."""
+    features, classes = table.features, table.target.classes
     yield from _unknown(stage, list(_with_levels(features)))
     yield from _of_kinds(stage, features, classes)
     yield from _contradictions(stage, features)

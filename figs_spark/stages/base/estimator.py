@@ -21,7 +21,7 @@ from figs_spark.engine.progress import PROFILE, Progress
 from figs_spark.engine.refitting import Refit
 from figs_spark.engine.training import Plan
 from figs_spark.stages.base.checks import Checked, check
-from figs_spark.stages.base.constraints import read_constraints
+from figs_spark.stages.base.constraints import constraint_problems, read_constraints
 from figs_spark.stages.base.deriving import Deriving
 from figs_spark.stages.base.persistence import Persistent
 from figs_spark.stages.params.values import features_per_step
@@ -56,8 +56,9 @@ class Growing(Deriving, Persistent, Estimator[Any]):
         get = self.getOrDefault
         strategy, features = get("featureSubsetStrategy"), len(checked.table.features)
         logistic = self._value_if_any("loss") == "logistic"
-        self._check_outcome(checked.table.target.classes)
-        constraints = read_constraints(self, checked.table)
+        problems = self._outcome_problems(checked.table.target.classes)
+        if problems := [*problems, *constraint_problems(self, checked.table)]:
+            raise ValueError("\n".join(problems))
         rules = GrowthRules(
             max_splits=get("maxSplits"),
             max_trees=get("maxTrees"),
@@ -71,7 +72,7 @@ class Growing(Deriving, Persistent, Estimator[Any]):
             joint=self._joint,
             polish=bool(self._value_if_any("polish")),
             logistic=logistic,
-            constraints=constraints,
+            constraints=read_constraints(self, checked.table),
             category_smoothing=get("categorySmoothing"),
         )
         self._check_polish(rules)
@@ -118,8 +119,8 @@ class Growing(Deriving, Persistent, Estimator[Any]):
         value = self.getOrDefault("regParam")
         return value if self.isSet("regParam") and value != "auto" else None
 
-    def _check_outcome(self, classes: int) -> None:
-        """ValueError if there are no classes for logarithms, or two Params contradict."""
+    def _outcome_problems(self, classes: int) -> list[str]:
+        """Logarithms without classes, and Params that contradict each other."""
         how, loss = self.getOrDefault("refit"), self._value_if_any("loss")
         label, problems = self.getOrDefault("labelCol"), []
         for name, value, other in (
@@ -136,8 +137,7 @@ class Growing(Deriving, Persistent, Estimator[Any]):
                 "loss 'logistic' makes the sum a logarithm, and refit 'linear' a probability. Set "
                 "refit to 'logistic' or 'none', which are the same then."
             )
-        if problems:
-            raise ValueError("\n".join(problems))
+        return problems
 
     def _refit(self, checked: Checked) -> Refit | None:
         """How values are fitted once the splits are made."""
