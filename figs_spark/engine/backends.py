@@ -107,7 +107,7 @@ class DriverBackend(Backend):
         self.nbytes = sum(block.codes.nbytes for block in blocks)
 
     def add_up(self, work: Work, size: int) -> Floats:
-        threads = min(len(self.parts), max(1, PASS_BYTES // (8 * size)))
+        threads = min(len(self.parts), max(1, PASS_BYTES // (8 * max(1, size))))
         if threads == 1:
             return work(iter(self.blocks))
         shares = [list(chain.from_iterable(self.parts[k::threads])) for k in range(threads)]
@@ -229,7 +229,7 @@ class ClusterBackend(Backend):
 
     def add_up(self, work: Work, size: int) -> Floats:
         merge = 8 * size * self.partitions > COLLECT_BYTES
-        step = SLICE_BYTES // 8 if merge else size
+        step = SLICE_BYTES // 8 if merge else max(1, size)
         run = partial(_add_partition, work=work, target=self.weights.target, step=step)
         partials = self.frame.mapInArrow(run, PARTIAL)
         if merge:
