@@ -80,7 +80,7 @@ def file_batches(spark: SparkSession, rows: int) -> Iterator[None]:
     """Limit the rows that are read at once from a file of columns, while jobs are planned.
 
     Spark takes them one by one, from all columns. If these are thousands, a batch of 4,096 rows is
-    larger than the caches of a processor, and each value comes from the main memory.
+    larger than the caches of a processor.
     """
     if rows >= FILE_ROWS:
         yield
