@@ -95,7 +95,7 @@ setup(
             *EVALUATION,
         ],
         "dev": ["ruff>=0.9", "mypy>=1.10", "build>=1.0", "types-PyYAML>=6.0", "pre-commit>=3.0"],
-        "bench": ["xgboost>=2.0", "pygam>=0.9", *PLOT, *REFERENCES],
+        "bench": ["xgboost>=2.0", "pygam>=0.9", "interpret-core>=0.6", *PLOT, *REFERENCES],
     },
     classifiers=[
         "Development Status :: 3 - Alpha",

@@ -32,10 +32,11 @@ from figs_spark.app.inherited import (
     training_source,
     with_derivations,
     with_reader_options,
+    with_rows_in_use,
 )
 from figs_spark.app.known_values import report_unknown
 from figs_spark.app.labels import label_name, with_label
-from figs_spark.app.markdown import markdown_table
+from figs_spark.app.markdown import DIGITS, markdown_table, text_table
 from figs_spark.app.metrics import (
     BINARY,
     by_group,
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
 Tables = dict[str, "pd.DataFrame"]
 
 log = logging.getLogger("figs_spark")
+LOSS_DIGITS = 5  # losses of neighbouring sizes differ little
 
 
 @dataclass(frozen=True)
@@ -143,9 +145,23 @@ def run(spark: SparkSession, settings: Settings[Evaluate]) -> None:
 
 def _shown(summary: pd.DataFrame) -> str:
     """The summary without intervals and counts, so that it fits a terminal."""
-    left_out = ("Low", "High", "tp", "fp", "tn", "fn", "lrPositive", "lrNegative", "f1")
+    left_out = (
+        "Low",
+        "High",
+        "tp",
+        "fp",
+        "tn",
+        "fn",
+        "lrPositive",
+        "lrNegative",
+        "f1",
+        "threshold",
+    )
     kept = [name for name in summary.columns if not name.endswith(left_out)]
-    return str(summary[kept].to_string(index=False, float_format="{:.4f}".format))
+    shown, threshold = text_table(summary[kept]), summary.to_dict("records")[0].get("threshold")
+    if isinstance(threshold, float):
+        shown += f"\nSensitivity to NPV are those above a threshold of {threshold:.4g}."
+    return shown
 
 
 def scored_rows(spark: SparkSession, settings: Settings[Evaluate]) -> ScoredRows:
@@ -183,6 +199,7 @@ def _as_in_training(
 ) -> Settings[Evaluate]:
     """The settings with the reader options of training, its label unless there is another, and
     what derives the columns in use."""
+    settings = with_rows_in_use(settings, source)
     values = settings.job
     if values.label is None and source.label is not None:
         values = replace(values, label=source.label, positive=values.positive or source.positive)
@@ -326,10 +343,12 @@ def _draw(folder: Folder, tables: Tables, scored: ScoredRows) -> None:
 
 
 def _report(tables: Tables, scored: ScoredRows) -> str:
-    parts = [f"# {markdown_text(scored.score)} against {markdown_text(scored.label)}"]
+    parts = [f"# Evaluation: {markdown_text(scored.label)} by {markdown_text(scored.score)}"]
     if scored.fingerprint:
         parts.append(f"Fingerprint of the model: {scored.fingerprint}")
     for name, table in tables.items():
         if name != "roc":  # a curve is long; it is in roc.csv
-            parts += [f"## {name.replace('_', ' ').capitalize()}", markdown_table(table)]
+            digits = LOSS_DIGITS if name == "sizes" else DIGITS
+            heading = f"## {name.replace('_', ' ').capitalize()}"
+            parts += [heading, markdown_table(table, digits)]
     return "\n\n".join(parts) + "\n"

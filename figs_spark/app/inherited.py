@@ -1,8 +1,8 @@
 """How `train` read its table: `score` and `evaluate` read theirs in the same way.
 
 Reader options that say how text is read hold for tables of the same format, and own options win.
-The label and the columns it is derived from come back in `evaluate`. What the model itself needs is
-derived by the model.
+The label and the columns it is derived from come back in `evaluate`. A part that `train` made has
+only rows that its `where` left. What the model itself needs is derived by the model.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ class TrainingSource:
     label: str | None = None
     positive: str | None = None
     known: dict[str, KnownValues] = field(default_factory=dict)
+    where: str | None = None  # which rows were used; it is among the settings of `train`
 
     @classmethod
     def of(cls, spark: SparkSession, values: Any) -> TrainingSource:
@@ -80,8 +81,12 @@ def training_source(spark: SparkSession, settings: Settings[Any]) -> TrainingSou
     if settings.job.model is None or not exists(spark, path):
         return TrainingSource()
     try:
-        source = Entry(parse(read_text(spark, path), f"'{path}'"), f"'{path}'").inner("source")
-        return TrainingSource() if source.value is None else TrainingSource.from_entry(source)
+        saved = Entry(parse(read_text(spark, path), f"'{path}'"), f"'{path}'")
+        if saved.inner("source").value is None:
+            return TrainingSource()
+        where = saved.inner("settings").inner("where")
+        source = TrainingSource.from_entry(saved.inner("source"))
+        return replace(source, where=None if where.value is None else where.text())
     except ValueError as error:
         raise settings.error("model", str(error), UNFIT_INPUT) from error
 
@@ -102,6 +107,15 @@ def with_reader_options(
             listed([f"options.{name}" for name in left_out]),
         )
     return replace(settings, job=replace(values, options={**options, **values.options}))
+
+
+def with_rows_in_use(settings: Settings[Any], source: TrainingSource) -> Settings[Any]:
+    """The settings with the condition of training, if a part of its rows is asked for."""
+    values = settings.job
+    if values.part == "all" or values.where is not None or source.where is None:
+        return settings
+    log.info("Of the %s rows those count that training used: %s", values.part, source.where)
+    return replace(settings, job=replace(values, where=source.where))
 
 
 def with_derivations(

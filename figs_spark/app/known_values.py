@@ -75,7 +75,7 @@ def report_unknown(rows: DataFrame, model: Any, known: Mapping[str, KnownValues]
             log.log(
                 logging.WARNING if more else logging.INFO,
                 "Column '%s': %s of %s rows (%.2g%%) have a value that is not among the %s "
-                "categories of training%s, about %s different ones. They count as other; in "
+                "categories of training%s (different ones: about %s). They count as other; in "
                 "training %.2g%% of the rows did.",
                 name,
                 f"{unknown:,}",
@@ -98,7 +98,8 @@ def _counts(
         text = _as_text(rows, name)
         other = F.when(~text.isin(list(known)), text)  # null for a missing value
         if name in systems:
-            other = F.when(resolved_column(systems[name], text) == text, other)
+            in_a_level = resolved_column(systems[name], text) != text
+            other = F.when(~in_a_level, other)  # of a column and itself Spark warns about ==
         counts += [F.count(other), F.approx_count_distinct(other)]
     totals = list(rows.agg(*counts).collect()[0])
     names = ["rows", *values]

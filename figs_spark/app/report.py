@@ -15,7 +15,12 @@ from pyspark.sql import DataFrame, SparkSession
 from figs_spark import datasets
 from figs_spark.app.config import Settings, key
 from figs_spark.app.errors import OUTPUT_EXISTS, UNFIT_INPUT, WRONG_USAGE
-from figs_spark.app.inherited import training_source, with_derivations, with_reader_options
+from figs_spark.app.inherited import (
+    training_source,
+    with_derivations,
+    with_reader_options,
+    with_rows_in_use,
+)
 from figs_spark.app.labels import with_label
 from figs_spark.app.metrics import with_label_numbers
 from figs_spark.app.outputs import local_path
@@ -108,7 +113,9 @@ def _rows(
     spark: SparkSession, settings: Settings[Report], model: Any
 ) -> tuple[DataFrame, DataFrame | None]:
     """The rows to evaluate on, and those that the model was trained on, if that is known."""
-    job, source = settings.job, training_source(spark, settings)
+    source = training_source(spark, settings)
+    settings = with_rows_in_use(settings, source)
+    job = settings.job
     division = load_division(spark, settings) if job.part != "all" else None
     names = [source.label, job.weight, job.where, *job.groups, *job.validation]
     names += division.columns if division else []

@@ -51,15 +51,13 @@ from figs_spark.app.metrics import (
     with_label_numbers,
 )
 from figs_spark.app.outputs import Folder, appearing, check_output, check_output_here
+from figs_spark.app.plan import plan
 from figs_spark.app.sources import Input, need_columns, only, prepared, read, require
 from figs_spark.app.spreadsheets import safe_csv
 from figs_spark.clinical.small_cells import safe_line
 from figs_spark.dataframes.columns import column, folding
-from figs_spark.stages.base.checks import Checked
 from figs_spark.stages.gfigs.model import GroupedModel
 from figs_spark.stages.params.values import by_feature, system
-from figs_spark.treesum import Feature
-from figs_spark.treesum.nodes import CODE, TEXT
 from figs_spark.treesum.small_cells import HIDDEN, STRICT
 
 log = logging.getLogger("figs_spark")
@@ -224,37 +222,6 @@ def in_parts(data: DataFrame) -> dict[str, DataFrame]:
     return {part: data.where(F.col(PART) == part).drop(PART) for part in PARTS}
 
 
-def plan(data: DataFrame, values: Train, checked: Checked, task: str) -> str:
-    features = checked.table.features
-    classes = ": " + ", ".join(checked.class_names) if checked.class_names else ""
-    kinds = {field.name: field.dataType.simpleString() for field in data.schema.fields}
-    by = values.split.column or f"shares {values.split.fractions}"
-    group = f", each {values.split.group} in one part" if values.split.group else ""
-    lines = [
-        "Nothing was fitted or written (--dry-run). The job would",
-        f"  read     {values.input or f'{values.rows:,} generated rows'}",
-        f"  predict  {values.label} ({kinds[str(values.label)]}), {task}{classes}",
-        f"  from     {checked.table.rows:,} training rows with {len(features)} features:",
-        *(
-            f"             {f.name} ({kinds.get(f.name, 'level of codes')}{_categories(f)})"
-            for f in features
-        ),
-        f"  divide   by {by}{group}",
-        f"  fit      {values.kind} with {values.model or 'default Params'}",
-        f"  size     {values.size.choose}",
-        f"  write    {values.output or 'nothing'}",
-    ]
-    return "\n".join(lines)
-
-
-def _categories(feature: Feature) -> str:
-    if feature.kind not in (TEXT, CODE):
-        return ""
-    others = f" and {feature.others:,} other values" if feature.others else ""
-    kind = "ordered" if feature.ordered else "categories"
-    return f", {len(feature.categories or ()):,} {kind}{others}"
-
-
 def train(
     data: DataFrame, settings: Settings[Train], features: list[str], task: str
 ) -> tuple[Fitted, dict[str, Any]]:
@@ -266,7 +233,7 @@ def train(
         fitted = fit(parts, settings, features, task)
         seconds = time.perf_counter() - started
         text = fitted.model.toText(small_cell(values))
-        print(f"\nFitted in {seconds:.1f} s:\n\n{text}\n")
+        print(f"\nFitted in {seconds:.1f} s{chosen_size(fitted.size)}:\n\n{text}\n")
         metrics = {p: metrics_on(parts[p], fitted.model, values) for p in (VALIDATION, TEST)}
     except (TypeError, ValueError) as error:
         raise JobError(UNFIT_INPUT, str(error)) from error
@@ -283,6 +250,15 @@ def train(
         "versions": {"figs_spark": __version__, "spark": data.sparkSession.version},
         **metrics,
     }
+
+
+def chosen_size(size: dict[str, Any]) -> str:
+    """How many splits were chosen, beside what the other ways to choose would have taken."""
+    if "choices" not in size:
+        return ""
+    others = {name: k for name, k in size["choices"].items() if name != size["choose"]}
+    also = ", ".join(f"{name}: {k}" for name, k in others.items())
+    return f", {size['splits']} splits by {size['folds']} folds ({size['choose']}; {also})"
 
 
 def metrics_on(rows: DataFrame, model: Any, values: Train) -> dict[str, Any] | None:

@@ -9,7 +9,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -22,6 +22,11 @@ from pyspark.sql import functions as F
 from figs_spark.dataframes.arrow import Floats, to_table
 
 BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+FILE_BATCH_ROWS = (  # the same when files are read
+    "spark.sql.parquet.columnarReaderBatchSize",
+    "spark.sql.orc.columnarReaderBatchSize",
+)
+FILE_ROWS = 4096  # in a batch of these, if nobody set another number
 ASKED_AGAIN = 60.0  # seconds after which the number of cores is asked again
 NOT_SET = "-2147483647"  # a number that nobody sets; Spark wants one
 
@@ -65,35 +70,63 @@ def was_interrupted(error: BaseException | None) -> bool:
 
 @contextmanager
 def arrow_batches(spark: SparkSession, rows: int) -> Iterator[None]:
-    """Limit the rows of an Arrow batch while jobs are planned.
+    """Limit the rows of an Arrow batch while jobs are planned."""
+    with _setting(spark, BATCH_ROWS, rows):
+        yield
 
-    If several fits run at the same time, the old limit is restored when the last one is done. If
-    the setting cannot be changed (serverless), batches keep their size.
+
+@contextmanager
+def file_batches(spark: SparkSession, rows: int) -> Iterator[None]:
+    """Limit the rows that are read at once from a file of columns, while jobs are planned.
+
+    Spark takes them one by one, from all columns. If these are thousands, a batch of 4,096 rows is
+    larger than the caches of a processor, and each value comes from the main memory.
     """
+    if rows >= FILE_ROWS:
+        yield
+        return
+    with ExitStack() as settings:
+        for name in FILE_BATCH_ROWS:
+            settings.enter_context(_setting(spark, name, rows, FILE_ROWS))
+        yield
+
+
+@contextmanager
+def _setting(
+    spark: SparkSession, name: str, rows: int, default: int | None = None
+) -> Iterator[None]:
+    """Change a setting of the session for a while; with a default, only to less than it is.
+
+    If several fits run at the same time, the old value is restored when the last one is done. If
+    the setting cannot be changed (serverless), it stays as it is.
+    """
+    key = spark, name
     try:
         with _lock:
-            before, fits = _limits.get(spark) or (spark.conf.get(BATCH_ROWS, NOT_SET), 0)
-            spark.conf.set(BATCH_ROWS, str(rows))
-            _limits[spark] = before, fits + 1
+            before, fits = _changed.get(key) or (spark.conf.get(name, NOT_SET), 0)
+            if default is not None:
+                rows = min(rows, default if before == NOT_SET else int(str(before)))
+            spark.conf.set(name, str(rows))
+            _changed[key] = before, fits + 1
     except Exception as error:
-        log.debug("%s stays as it is: %s", BATCH_ROWS, error)
+        log.debug("%s stays as it is: %s", name, error)
         yield
         return
     try:
         yield
     finally:
         with _lock:
-            before, fits = _limits.pop(spark)
+            before, fits = _changed.pop(key)
             if fits > 1:
-                _limits[spark] = before, fits - 1
+                _changed[key] = before, fits - 1
             elif before == NOT_SET:
-                spark.conf.unset(BATCH_ROWS)
+                spark.conf.unset(name)
             else:
-                spark.conf.set(BATCH_ROWS, str(before))
+                spark.conf.set(name, str(before))
 
 
 _lock = threading.Lock()
-_limits: dict[SparkSession, tuple[str | None, int]] = {}  # the old limit, and how many fits run
+_changed: dict[tuple[SparkSession, str], tuple[str | None, int]] = {}  # old value, fits that run
 
 
 def table_udf(

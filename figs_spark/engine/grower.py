@@ -42,6 +42,7 @@ from figs_spark.engine.constraints import Constraints
 from figs_spark.engine.growing_trees import GrowingTrees
 from figs_spark.engine.histograms import Floats, Layout, Request, Sums
 from figs_spark.engine.kernels.records import CutLimits, Slots
+from figs_spark.engine.leaf_targets import LeafTargets
 from figs_spark.engine.permissions import Constrained
 from figs_spark.engine.progress import QUIET
 from figs_spark.engine.splits import TINY, BinSplit, Cut, Cuts, Side
@@ -133,6 +134,7 @@ class Growth(Constrained):
         self._to_add_up = [NEW_ROOT]  # candidates whose histograms the next passes add up
         self._choice = NEW_ROOT  # a candidate that is to be split and must be kept
         self._last = NEW_ROOT  # the node that the last step split, once there is one
+        self.leaf_targets: dict[int, LeafTargets] = {}  # by candidate, once it was one
         self._categorical = bins.categorical
         self._all_cuts = Cuts(layout, self._categorical, rules.category_smoothing)
         self._permissions = self._asked_permissions()
@@ -187,9 +189,13 @@ class Growth(Constrained):
         if self._to_add_up:
             fresh, self._to_add_up = self._to_add_up[: self._room], self._to_add_up[self._room :]
             self.candidates.put(fresh, sums.full)
+            for candidate, moments in zip(fresh, sums.moments, strict=True):
+                self._add_targets(candidate, moments)
             self._best |= zip(fresh, self._best_cuts(fresh, sums.full), strict=True)
         else:
             changed = self.candidates.update(self._last, sums)
+            self._add_targets(self.trees.children(self._last)[0], sums.moments[0])
+            self._divide_targets()
             if self._permissions is not None:  # a split may change what others are permitted
                 changed = list(self.candidates)
             for candidate in changed:
@@ -228,11 +234,30 @@ class Growth(Constrained):
     def _best_cuts(self, candidates: Sequence[int], histograms: Floats) -> list[Cut | None]:
         """The best cut of each candidate."""
         if self._permissions is None:
-            return self._cuts.best(histograms, self._limits)
+            noises = [self.noise(candidate) for candidate in candidates]
+            return self._cuts.best(histograms, self._limits, noises)
         return [
-            self._cuts.best_allowed(histogram, self._limits, self._bargain(candidate))
+            self._cuts.best_allowed(
+                histogram, self._limits, self._bargain(candidate), self.noise(candidate)
+            )
             for candidate, histogram in zip(candidates, histograms, strict=True)
         ]
+
+    def _add_targets(self, candidate: int, moments: Floats) -> None:
+        """Keep what a pass added up of the targets in a leaf."""
+        totals = self if candidate == NEW_ROOT else self.trees.nodes[candidate]
+        self.leaf_targets[candidate] = LeafTargets(moments.copy(), totals.weight, totals.rows)
+
+    def _divide_targets(self) -> None:
+        """Those of the larger child of the last split, from those of the smaller one."""
+        small, large = self.trees.children(self._last)
+        whole = self.leaf_targets[self._bound_of(self._last)]
+        self.leaf_targets[large] = whole.without(self.leaf_targets[small])
+
+    def noise(self, node: int) -> float:
+        """What a category adds to the gain of a set in this leaf by chance; 0: sets are free."""
+        free = not self.rules.category_smoothing
+        return 0.0 if free else self.leaf_targets[self._bound_of(node)].noise
 
     def _choose(self) -> tuple[int, Cut] | None:
         """The candidate with the largest gain; of equal ones the first by tree and leaf."""
@@ -294,7 +319,8 @@ class Growth(Constrained):
         feature = self.bins.described[split.feature]
         if feature.categories is None or feature.kind == BOOLEAN:
             return condition(feature, split, True)
-        return f"{visible_name(feature.name)} by categories"
+        name = visible_name(feature.name)
+        return f"{name} by its order" if feature.ordered else f"a set of {name}"
 
     # The first pass, and fresh ones
 
@@ -307,7 +333,7 @@ class Growth(Constrained):
         self._check_weight()
         self.mean = total[:outputs] / self.weight
         root[:, :outputs] -= self.mean * root[:, outputs : outputs + 1]
-        raw = float(sums.squares[0])
+        raw = float(sums.moments[0, -1])
         squares = max(raw - self.weight * float(self.mean @ self.mean), 0.0)
         self.losses = [squares / self.weight]
         self._limits = self._cut_limits(squares, raw)
@@ -328,7 +354,6 @@ class Growth(Constrained):
             empty=TINY * self.weight,
             tie=TIE * max(squares, ROUNDING * raw),
             ridge=0.0 if rules.joint else rules.ridge or 0.0,
-            noise=squares / self.rows if rules.category_smoothing else 0.0,
         )
 
     @property

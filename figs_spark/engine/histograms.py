@@ -5,6 +5,8 @@ One pass adds up, for every feature and bin,
     full   [slot, bin, :]   sum of w * r (one channel per output), sum of w, number of rows;
                             with the logistic loss after w * r the sum of its curvatures
     overlap[slot, bin]      sum of w
+    moments[slot, :]        of the targets themselves, for the rows of a full histogram: sum of
+                            w * y (one per output), and of w * |y|^2
 
 `full` is the histogram of a candidate leaf, from its rows. `overlap` is over the rows that a leaf
 shares with a child of the last split, in another tree: the split moved the residuals of these rows
@@ -115,7 +117,8 @@ class Request:
         """Of the arrays that a pass adds up, in the order of `Sums`."""
         layout = self.layout
         full = (self.full_slots, layout.size, layout.channels)
-        return full, (self.overlap_slots, layout.size), (1,)
+        moments = (self.full_slots, layout.outputs + 1)
+        return full, (self.overlap_slots, layout.size), moments
 
     @property
     def size(self) -> int:
@@ -129,7 +132,7 @@ class Sums:
 
     full: Floats  # (slots, bins, channels)
     overlap: Floats  # (slots, bins)
-    squares: Floats  # (1,) sum of w * r^2 over the rows that counted
+    moments: Floats  # (slots, outputs + 1)
 
     @classmethod
     def zeros(cls, request: Request) -> Sums:
@@ -148,7 +151,7 @@ class Sums:
         return every
 
     def arrays(self) -> tuple[Floats, Floats, Floats]:
-        return self.full, self.overlap, self.squares
+        return self.full, self.overlap, self.moments
 
 
 def accumulate(rows: Rows, request: Request, sums: Sums) -> None:

@@ -126,12 +126,14 @@ class JointGrowth(Growth):
         if not self.losses:
             self._begin(passed[0])
             self._ridges, self.path = [self._ridge], [self.mean[None]]
+            self._add_targets(NEW_ROOT, passed[0].moments[0])
             root = passed[0].full[0].copy()  # what a pass added up is one array; it may go
             self._known[NEW_ROOT] = Candidate(root, np.zeros((0, self.layout.size)))
         else:
             for sums in passed:
                 node = self._to_pass.pop(0)
                 self._passed[node] = (self._centred(sums.full[0].copy()), sums.overlap)
+                self._add_targets(node, sums.moments[0])
             if self._to_pass:
                 return
             self._take()
@@ -151,6 +153,7 @@ class JointGrowth(Growth):
         parent, children = self._splits[-1], self.trees.children(self._splits[-1])
         shared = self._shared_with(children)
         own = {child: self._fresh(child) for child in children if child in self._passed}
+        self._divide_targets()
         none = np.zeros(self.layout.size)
         if self._parent is not None:
             small, large = children
@@ -237,7 +240,8 @@ class JointGrowth(Growth):
         root = np.linalg.cholesky(inverse[np.ix_(others, others)]) if others else np.zeros((0, 0))
         bargain = None if self._permissions is None else self._bargain(candidate)
         shared = overlaps.T @ root
-        cut = self._cuts.best_joint(histogram, shared, self._ridge, self._limits, bargain)
+        noise = self.noise(candidate)
+        cut = self._cuts.best_joint(histogram, shared, self._ridge, self._limits, bargain, noise)
         if cut is not None:
             self._equations[candidate] = self._normal_equations(histogram, known, cut)
         return cut

@@ -43,19 +43,23 @@ class _Pass:
     rests: dict[int, list[int]]  # by the largest leaf of any other tree: its other leaves
     slots: dict[int, int]  # by leaf
 
-    def histograms(self, full: Floats, candidates: Sequence[int]) -> Floats:
-        """Of all candidates, in their order."""
-        root = sum(full[self.slots[leaf]] for leaf in self.whole)
-        found = np.empty((len(candidates), *full.shape[1:]))
+    def completed(self, sums: Sums, candidates: Sequence[int]) -> Sums:
+        """Those of all candidates, in their order."""
+        full = self._of_each(sums.full, candidates)
+        full[full[:, :, -1] < 0.5] = 0.0
+        return replace(sums, full=full, moments=self._of_each(sums.moments, candidates))
+
+    def _of_each(self, sums: Floats, candidates: Sequence[int]) -> Floats:
+        root = sum(sums[self.slots[leaf]] for leaf in self.whole)
+        every = np.empty((len(candidates), *sums.shape[1:]))
         for place, candidate in enumerate(candidates):
             if candidate == NEW_ROOT:
-                found[place] = root
+                every[place] = root
             elif candidate in self.rests:
-                found[place] = root - sum(full[self.slots[k]] for k in self.rests[candidate])
-                found[place][found[place][:, -1] < 0.5] = 0.0
+                every[place] = root - sum(sums[self.slots[k]] for k in self.rests[candidate])
             else:
-                found[place] = full[self.slots[candidate]]
-        return found
+                every[place] = sums[self.slots[candidate]]
+        return every
 
 
 class LogisticGrowth(Growth):
@@ -110,7 +114,7 @@ class LogisticGrowth(Growth):
 
     def absorb(self, sums: Sums) -> None:
         if self._pass is not None:
-            sums = replace(sums, full=self._pass.histograms(sums.full, self._to_add_up))
+            sums = self._pass.completed(sums, self._to_add_up)
         super().absorb(sums)
 
     def _begin(self, sums: Sums) -> None:
@@ -129,8 +133,7 @@ class LogisticGrowth(Growth):
         variance = float(mean @ (1 - mean))
         self.losses = [variance]
         self._ridge = self._given_ridge * variance
-        limits = self._cut_limits(self.weight * variance, self.weight)
-        self._limits = limits._replace(noise=limits.noise / curvature)  # in units of this gain
+        self._limits = self._cut_limits(self.weight * variance, self.weight)
 
     def _plant(self) -> int:
         return self.trees.plant(np.zeros(self.layout.outputs), self.rows, self.weight)
@@ -147,9 +150,16 @@ class LogisticGrowth(Growth):
                 self._ridge,
                 self._limits,
                 self._bargain(candidate) if self._permissions is not None else None,
+                self.noise(candidate) / self._curvature(histogram),
             )
             for candidate, histogram in zip(candidates, histograms, strict=True)
         ]
+
+    def _curvature(self, histogram: Floats) -> float:
+        """The mean of the rows of a leaf."""
+        layout = self._cuts.layout
+        total = histogram[: layout.widths[0]].sum(axis=0)
+        return float(total[layout.outputs] / total[layout.weight])
 
     def _move(self, side: Side) -> Floats:
         return side.g / side.curvature

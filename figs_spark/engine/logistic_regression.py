@@ -1,5 +1,8 @@
 """Logistic regression of two or more groups on rows in the driver, by Newton's method.
 
+The Hessian takes most of the time. So a step keeps that of the step before, as long as the gradient
+falls fast with it.
+
 It minimises what MLlib's LogisticRegression minimises: the weighted mean of the log loss, plus half
 the penalty times the squares of the coefficients of standardised columns. Intercepts are free. With
 two groups there is one row of coefficients, the log odds of the second group; with more there is
@@ -16,10 +19,13 @@ from numpy.typing import NDArray
 from figs_spark.engine.histograms import Floats
 
 MOST_PARAMETERS = 1000  # of which the Hessian is kept
-MOST_WORK = 4e9  # multiplications of one step
+MOST_WORK = 1e10  # multiplications of one Hessian
 MOST_STEPS = 100
 SMALL_GRADIENT = 1e-12
 HALVINGS = 40
+FAST = 0.2  # times the gradient before
+PAIRS = 1 << 17  # products of two columns that are in memory at once
+ROUNDING = 1e-14  # share of the loss
 
 
 @dataclass(frozen=True)
@@ -74,21 +80,26 @@ class _Problem:
     def solved(self) -> tuple[Floats, int, bool]:
         """The minimum, how many steps it took, and whether the gradient vanishes there."""
         at = np.zeros((self.outcome.shape[1], self.design.shape[1]))
-        loss, gradient, hessian = self._around(at)
+        loss, gradient = self._loss(at), self._gradient(at)
+        before = np.inf
         for step in range(MOST_STEPS):
-            if np.abs(gradient).max() <= SMALL_GRADIENT:
+            steepest = float(np.abs(gradient).max())
+            if steepest <= SMALL_GRADIENT:
                 return at, step, True
+            if step == 0 or steepest > FAST * before:
+                hessian = self._hessian(at)
+            before = steepest
             change = np.linalg.solve(hessian, gradient.ravel()).reshape(at.shape)
             size = 1.0
             for _ in range(HALVINGS):
                 nearer = self._loss(at - size * change)
-                if nearer < loss:
+                if nearer <= loss + ROUNDING * abs(loss):
                     break
                 size /= 2
             else:  # rounding hides what is left
-                return at, step, bool(np.abs(gradient).max() <= np.sqrt(SMALL_GRADIENT))
+                return at, step, bool(steepest <= np.sqrt(SMALL_GRADIENT))
             at = at - size * change
-            loss, gradient, hessian = self._around(at)
+            loss, gradient = nearer, self._gradient(at)
         return at, MOST_STEPS, False
 
     def _loss(self, at: Floats) -> float:
@@ -101,24 +112,47 @@ class _Problem:
             rows = rows - (margins * self.outcome).sum(axis=1)
         return float(self.share @ rows + self.penalty / 2 * np.sum(at[:, :-1] ** 2))
 
-    def _around(self, at: Floats) -> tuple[float, Floats, Floats]:
-        """Loss, gradient and Hessian."""
-        free = np.append(np.full(at.shape[1] - 1, self.penalty), 0.0)
-        margins, outputs, width = self.design @ at.T, *at.shape
-        p = _probabilities(margins)[:, -outputs:]
-        gradient = ((p - self.outcome) * self.share[:, None]).T @ self.design + free * at
-        hessian = np.zeros((outputs, width, outputs, width))
-        for a in range(outputs):
-            for b in range(a + 1):
-                weight = self.share * p[:, a] * ((a == b) - p[:, b])
-                block = (self.design * weight[:, None]).T @ self.design
-                hessian[a, :, b] += block
-                if a != b:
-                    hessian[b, :, a] += block.T
-            hessian[a, :, a] += np.diag(free)
+    def _gradient(self, at: Floats) -> Floats:
+        p = _probabilities(self.design @ at.T)[:, -len(at) :]
+        slope: Floats = ((p - self.outcome) * self.share[:, None]).T @ self.design
+        return slope + self._penalties * at
+
+    @property
+    def _penalties(self) -> Floats:
+        """Of each column; the last one has none."""
+        return np.append(np.full(self.design.shape[1] - 1, self.penalty), 0.0)
+
+    def _hessian(self, at: Floats) -> Floats:
+        outputs, width = at.shape
+        hessian = self._curvature_of_one(at) if outputs == 1 else self._curvature_of_many(at)
+        hessian[np.diag_indices(at.size)] += np.tile(self._penalties, outputs)
         if outputs > 1:  # all intercepts may move together: let them stay
-            hessian[:, -1, :, -1] += 1 / outputs
-        return self._loss(at), gradient, hessian.reshape(at.size, at.size)
+            hessian[width - 1 :: width, width - 1 :: width] += 1 / outputs
+        return hessian
+
+    def _curvature_of_one(self, at: Floats) -> Floats:
+        p = _probabilities(self.design @ at.T)
+        weights = self.share * p[:, 0] * p[:, 1]
+        curvature: Floats = (self.design * weights[:, None]).T @ self.design
+        return curvature
+
+    def _curvature_of_many(self, at: Floats) -> Floats:
+        """The sums over rows of x_i x_j times a weight for each pair of outputs, some rows at a
+        time: one product of matrices for all pairs of both."""
+        outputs, width = at.shape
+        (first, second), (i, j) = np.tril_indices(outputs), np.triu_indices(width)
+        sums, rows = np.zeros((len(first), len(i))), max(1, PAIRS // len(i))
+        for start in range(0, len(self.design), rows):
+            some = slice(start, start + rows)
+            x = self.design[some]
+            p = _probabilities(x @ at.T)
+            weights = p[:, first] * ((first == second) - p[:, second])
+            sums += (weights * self.share[some, None]).T @ (x[:, i] * x[:, j])
+        curvature = np.zeros((outputs, width, outputs, width))
+        for a, b, block in zip(first, second, sums, strict=True):
+            for left, right in ((i, j), (j, i)):
+                curvature[a, left, b, right] = curvature[b, left, a, right] = block
+        return curvature.reshape(at.size, at.size)
 
 
 def _probabilities(margins: Floats) -> Floats:

@@ -36,7 +36,7 @@ from figs_spark.engine.progress import PACK, QUIET, Progress
 from figs_spark.engine.row_numbers import numbered_blocks, numbered_frame
 from figs_spark.engine.storage import stored
 from figs_spark.engine.strangers import Strangers, Values, few, with_new_bins
-from figs_spark.engine.table import Table, Target
+from figs_spark.engine.table import Table, Target, read_rows
 
 MANY = 1 << 20  # partitions, where their number is not known: more than there are cores
 TASKS_PER_CORE = 2  # that pack, if there are more partitions
@@ -92,9 +92,20 @@ def _distinct(rows: Floats) -> int:
 
 
 def _read_sample(table: Table, frame: DataFrame) -> Floats:
-    with compat.arrow_batches(frame.sparkSession, table.block_rows):
+    with _reading(table):
         sample = compat.to_arrow(compat.fewer_partitions(frame.select("x")))
     return to_table(sample.column("x"), len(table.features))
+
+
+@contextmanager
+def _reading(table: Table) -> Iterator[None]:
+    """While the rows of a table are read: in batches that suit its width."""
+    spark = table.frame.sparkSession
+    with (
+        compat.arrow_batches(spark, table.block_rows),
+        compat.file_batches(spark, read_rows(len(table.features))),
+    ):
+        yield
 
 
 def pack_here(table: Table, max_bins: int, progress: Progress = QUIET) -> tuple[Bins, list[Block]]:
@@ -117,7 +128,7 @@ def pack_here(table: Table, max_bins: int, progress: Progress = QUIET) -> tuple[
 
 def _collected(table: Table) -> tuple[Table, Floats, pa.Table]:
     """The table with its texts encoded, the features, and the other columns."""
-    with compat.arrow_batches(table.frame.sparkSession, table.block_rows):
+    with _reading(table):
         arrow = compat.to_arrow(table.frame)
     matrix = to_table(arrow.column("x"), len(table.features))
     if table.texts is not None:
@@ -135,7 +146,7 @@ def collect_packed(
     bins, table = read_bins(table, max_bins)
     progress.phase(PACK)
     while True:
-        with compat.arrow_batches(table.frame.sparkSession, table.block_rows):
+        with _reading(table):
             cores = compat.parallelism(table.frame.sparkSession)
             arrow = compat.to_arrow(_packed_frame(table, bins, TASKS_PER_CORE * cores))
         reports = _reports(arrow)
@@ -166,7 +177,7 @@ def packed_on_cluster(
         table = replace(table, frame=numbered_frame(table.frame))
     with ExitStack() as kept:
         while True:
-            with compat.arrow_batches(table.frame.sparkSession, table.block_rows):
+            with _reading(table):
                 plan = _packed_frame(table, bins, partitions, spread=True)
                 frame = kept.enter_context(stored(plan, work_dir))
                 noted = compat.to_arrow(frame.select("report").where("report is not null"))

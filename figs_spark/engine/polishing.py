@@ -116,6 +116,9 @@ class PolishedGrowth(JointGrowth):
         self._products = self._products[np.ix_(kept, kept)]
         self._targets, self._penalty = self._targets[kept], self._penalty[kept]
         self._splits = [place[self._splits[k]] for k in kept]
+        place[NEW_ROOT] = NEW_ROOT
+        targets = self.leaf_targets.items()
+        self.leaf_targets = {place[node]: own for node, own in targets if node in place}
         self._of_node = self._columns_of_nodes()
         self.freedoms = [self.freedoms[k] for k in kept]
         self.steps, self._let_go, self._last = len(kept), [], NEW_ROOT

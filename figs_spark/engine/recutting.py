@@ -8,7 +8,7 @@ of its leaves, and its histograms are ordinary ones.
 
 The best cut of each inner split is then tried with all values fitted again, from cells, and the one
 that lowers the penalised squared error most is kept, if one does. There are at most four rounds, of
-two passes each. The ridge stays as it was.
+two passes each. The ridge stays as it was. A set pays for its freedom here, too.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from figs_spark.engine.backends import Backend
+from figs_spark.engine.candidates import NEW_ROOT
 from figs_spark.engine.cells import Cells, CellWork, all_cells
 from figs_spark.engine.constraints import two_sides
 from figs_spark.engine.grower import Growth
@@ -42,11 +43,18 @@ def recut(growth: Growth, backend: Backend) -> None:
     changed = False
     current = _fitted(growth, backend, [growth.trees])[0]
     for _ in range(ROUNDS):
-        tried = _fitted(growth, backend, _alternatives(growth, backend, current.values))
-        best = min(tried, key=lambda one: one.objective, default=current)
+        alternatives = _alternatives(growth, backend, current.values)
+        tried = _fitted(growth, backend, list(alternatives.values()))
+        node, best = min(
+            zip(alternatives, tried, strict=True),
+            key=lambda pair: pair[1].objective,
+            default=(NEW_ROOT, current),
+        )
         if not best.objective < current.objective - LEAST_GAIN * abs(current.objective):
             break
         growth.trees, current, changed = best.trees, best, True
+        for below in _below(growth.trees, node):  # they have other rows now
+            growth.leaf_targets[below] = growth.leaf_targets[growth._bound_of(node)]
     if changed:
         basis = Basis(growth.trees.nodes)
         fitted = fit_path(current.cells, basis, growth.ridges, IDENTITY)
@@ -80,16 +88,17 @@ def _fitted(growth: Growth, backend: Backend, every: Sequence[GrowingTrees]) -> 
     return found
 
 
-def _alternatives(growth: Growth, backend: Backend, values: Floats) -> list[GrowingTrees]:
-    """The trees with the best cut of one inner split, for each of these that is cut elsewhere."""
+def _alternatives(growth: Growth, backend: Backend, values: Floats) -> dict[int, GrowingTrees]:
+    """The trees with the best cut of one inner split, by its node, if it is cut elsewhere."""
     inner, of_node = _inner(growth.trees), Basis(growth.trees.nodes).of_node @ values[1:]
     asked = [_doubled(growth, node, of_node) for node in inner]
     sums = backend.accumulate([(growth.member, request) for request, _ in asked])
-    found = []
+    alternatives = {}
     for node, (_, leaves), own in zip(inner, asked, sums, strict=True):
-        recut_trees = _recut(growth, node, leaves, own.full, of_node, values[0])
-        found += [recut_trees] if recut_trees is not None else []
-    return found
+        trees = _recut(growth, node, leaves, own.full, of_node, values[0])
+        if trees is not None:
+            alternatives[node] = trees
+    return alternatives
 
 
 def _inner(trees: GrowingTrees) -> list[int]:
@@ -97,6 +106,14 @@ def _inner(trees: GrowingTrees) -> list[int]:
     nodes = trees.nodes
     splits = ((k, node) for k, node in enumerate(nodes) if node.split is not None)
     return [k for k, n in splits if nodes[n.left].split or nodes[n.right].split]
+
+
+def _below(trees: GrowingTrees, node: int) -> list[int]:
+    own = trees.nodes[node]
+    if own.split is None:
+        return []
+    children = (own.left, own.right)
+    return [*children, *(k for child in children for k in _below(trees, child))]
 
 
 class _Built:
@@ -193,8 +210,11 @@ def _recut(
         enough &= (counts[:, 0] >= limits.min_weight) & (counts[:, 0] > limits.empty)
         gains = np.where(enough, gains, -np.inf)
     assert old.split is not None
+    prices = cuts.prices(whole[None], [growth.noise(node)])[0]
+    gains = gains - np.repeat(prices, 2 * np.array(layout.widths))
     start, stop = (int(o) for o in layout.offsets[old.split.feature : old.split.feature + 2])
     now = -float(whole[start:stop, 0][~old.goes_right[: stop - start]].sum())
+    now -= float(prices[old.split.feature])
     if not gains.max() > now + limits.tie:
         return None
     best = int(np.argmax(gains >= gains.max() - limits.tie))

@@ -4,11 +4,17 @@ All cuts of all features are tried: the bins of a feature lie in a row, so the l
 is a running sum. Categories are first put in the order of their mean residual, where the best set
 of categories is again a cut. Missing values try both sides.
 
-A set of many categories would win by its freedom: of K categories without any effect, the best set
-gains about 2/pi * K times the variance of the target, and loses as much again on new rows. So the
-means are drawn to that of the leaf before they are put in order, and a set pays the price of its
-freedom before it competes: for each category in the leaf but one. A feature with few categories
-pays nothing.
+A set of many categories would win by its freedom. Let a leaf have K categories without any effect,
+n rows each, and targets of variance v. The means of the categories then vary by v/n. Those above
+the middle differ from it by sqrt(2/pi * v/n) on average, those below by as much. So the best set
+gains
+
+    K n * 2/pi * v/n = 2/pi * K v
+
+by chance, and loses as much again on new rows. The means are therefore drawn to that of the leaf
+before they are put in order. And before it competes, a set pays twice that gain, for each category
+that the leaf has but one. The variance is that of the leaf: of two classes it is p (1 - p), 0.25
+where half have the outcome, and 0.1 where one in nine has. Few categories cost nothing.
 """
 
 from __future__ import annotations
@@ -91,13 +97,17 @@ class Cuts:
         self.layout, self.smoothing = layout, smoothing
         self.categorical = [j for j, yes in enumerate(categorical) if yes]
 
-    def best(self, histograms: Floats, limits: CutLimits) -> list[Cut | None]:
-        """The best valid cut of each histogram (leaves, bins, channels)."""
+    def best(
+        self, histograms: Floats, limits: CutLimits, noises: Sequence[float] | None = None
+    ) -> list[Cut | None]:
+        """The best valid cut of each histogram (leaves, bins, channels). `noises` are what a row
+        without any effect adds to the gain of a set, if it were free, in each leaf; None: all sets
+        are free."""
         if self.categorical:
             histograms = np.stack([h[self._order(h)] for h in histograms])
         gains = np.empty(len(histograms))
         cuts = np.zeros(len(histograms), np.int64)
-        prices = self.prices(histograms, limits)
+        prices = self.prices(histograms, np.zeros(len(histograms)) if noises is None else noises)
         run: Any = kernel.best_cuts if jit.available() else kernel.best_cuts_plain
         run(histograms, self.layout.offsets, self.layout.outputs, limits, prices, gains, cuts)
         features = np.searchsorted(self.layout.offsets, cuts // 2, "right") - 1
@@ -107,14 +117,16 @@ class Cuts:
             for gain, cut, price in zip(gains.tolist(), cuts.tolist(), paid.tolist(), strict=True)
         ]
 
-    def best_allowed(self, histogram: Floats, limits: CutLimits, bargain: Bargain) -> Cut | None:
+    def best_allowed(
+        self, histogram: Floats, limits: CutLimits, bargain: Bargain, noise: float = 0.0
+    ) -> Cut | None:
         """The best cut of one histogram that constraints allow."""
         if self.categorical:
             histogram = histogram[self._order(histogram)]
         gains = np.empty(2 * len(histogram))
         run: Any = kernel.all_gains if jit.available() else kernel.all_gains_plain
         run(histogram, self.layout.offsets, self.layout.outputs, limits, gains)
-        return self._first_best(gains, histogram, limits, bargain)
+        return self._first_best(gains, histogram, limits, bargain, noise)
 
     def best_joint(
         self,
@@ -123,6 +135,7 @@ class Cuts:
         ridge: float,
         limits: CutLimits,
         bargain: Bargain | None = None,
+        noise: float = 0.0,
     ) -> Cut | None:
         """The best valid cut by its joint gain, see `kernels.joint_split`."""
         if self.categorical:
@@ -133,13 +146,19 @@ class Cuts:
         overlaps, layout = np.ascontiguousarray(overlaps), self.layout
         where = layout.offsets, layout.outputs, layout.weight
         run(histogram, overlaps, *where, ridge, limits, gains)
-        return self._first_best(gains, histogram, limits, bargain)
+        return self._first_best(gains, histogram, limits, bargain, noise)
 
     def _first_best(
-        self, gains: Floats, histogram: Floats, limits: CutLimits, bargain: Bargain | None
+        self,
+        gains: Floats,
+        histogram: Floats,
+        limits: CutLimits,
+        bargain: Bargain | None,
+        noise: float,
     ) -> Cut | None:
         """The first of the cuts that gain most, once sets have paid their price."""
-        paid = np.repeat(self.prices(histogram[None], limits)[0], 2 * np.array(self.layout.widths))
+        prices = self.prices(histogram[None], [noise])[0]
+        paid = np.repeat(prices, 2 * np.array(self.layout.widths))
         own = gains
         if bargain is not None:
             gains, own = bargain.apply(gains, histogram, self.layout)
@@ -151,14 +170,14 @@ class Cuts:
         lowered = None if bargain is None else float(own[cut])
         return Cut(top, cut // 2, cut % 2 == 0, lowered, float(paid[cut]))
 
-    def prices(self, histograms: Floats, limits: CutLimits) -> Floats:
+    def prices(self, histograms: Floats, noises: Sequence[float] | Floats) -> Floats:
         """What a set of each feature pays in each leaf, for the categories that the leaf has."""
-        prices = np.zeros((len(histograms), len(self.layout.offsets) - 1))
-        for j in self.categorical if limits.noise else ():
+        prices, noise = np.zeros((len(histograms), len(self.layout.widths))), np.asarray(noises)
+        for j in self.categorical if noise.any() else ():
             start, missing = self._span(j)
             if missing - start > FEW:
                 present = (histograms[:, start:missing, -1] > 0.5).sum(axis=1)
-                prices[:, j] = PRICE * limits.noise * np.maximum(present - 1, 0)
+                prices[:, j] = PRICE * noise * np.maximum(present - 1, 0)
         return prices
 
     def _order(self, histogram: Floats) -> NDArray[np.intp]:

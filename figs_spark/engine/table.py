@@ -25,6 +25,7 @@ SAMPLE_ROWS = 100_000  # that the bins of a larger one are made from
 SAMPLE_VALUES = 1 << 24  # at most this many numbers of the source come to the driver
 CENTRE_BITS = 36  # of the mean label: sums in another order differ in bits below
 BLOCK_BYTES = 4 << 20  # of the float64 table that a block is packed from
+READ_BYTES = 8 << 20  # of the float64 table that is read from a file at once
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,11 @@ def small_rows(features: int) -> int:
 def is_small(rows: int, features: int) -> bool:
     """Whether a table may come to the driver as it is."""
     return rows <= small_rows(features)
+
+
+def read_rows(features: int) -> int:
+    """How many rows to read from a file at once."""
+    return max(64, READ_BYTES // (8 * max(1, features)))
 
 
 class Texts(Protocol):

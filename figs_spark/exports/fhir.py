@@ -94,17 +94,17 @@ def _predictions(model: Instrument, result: Result) -> list[dict[str, Any]]:
         value = number(result.score[0])
         return [{"outcome": {"text": f"{model.subject}: {value}"}}]
     if model.classes == 2:
+        level = f"Probability {result.probability[0]:.4g}"
+        whole = {
+            "outcome": {"text": model.subject},
+            "probabilityDecimal": _percent(result.probability[0]),
+        }
+        if not model.flags:
+            return [{**whole, "rationale": f"{level}; no threshold was chosen"}]
         risk = str(result.risk_group)
-        level = result.probability[0]
         coding = {"system": RISKS, "code": risk, "display": f"{risk.capitalize()} likelihood"}
-        return [
-            {
-                "outcome": {"text": model.subject},
-                "probabilityDecimal": _percent(result.probability[0]),
-                "qualitativeRisk": {"coding": [coding]},
-                "rationale": f"Probability {level:.4g}, threshold {model.threshold:.4g}",
-            }
-        ]
+        risks = {"qualitativeRisk": {"coding": [coding]}}
+        return [{**whole, **risks, "rationale": f"{level}, threshold {model.threshold:.4g}"}]
     return [
         {
             "outcome": {"text": f"{model.subject}: {label}"},
@@ -143,7 +143,8 @@ def _headline(model: Instrument, result: Result) -> str:
     if not model.classes:
         return number(result.score[0])
     if model.classes == 2:
-        return f"{result.probability[0]:.1%} ({result.risk_group})"
+        shown = f"{result.probability[0]:.1%}"
+        return f"{shown} ({result.risk_group})" if model.flags else shown
     place = int(result.prediction or 0)
     return f"{model.labels[place]} ({result.probability[place]:.1%})"
 

@@ -127,6 +127,12 @@ class Instrument:
     # What it gives
 
     @property
+    def flags(self) -> bool:
+        """Whether rows of two classes are flagged by a threshold that somebody chose."""
+        chosen = self.operating_point is not None or self.threshold != THRESHOLD
+        return self.classes == 2 and self.thresholds is None and chosen
+
+    @property
     def whole(self) -> Outcome:
         """What the score of the whole model stands for."""
         return self.outcome.of_mean if self.kind == "mean" else self.outcome

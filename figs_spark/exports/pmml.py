@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from xml.sax.saxutils import escape, quoteattr
 
-from figs_spark.exports.dialects import shortened
-from figs_spark.exports.instrument import HIGH, LOW, Group, Instrument
+from figs_spark.exports.instrument import HIGH, LOW, Instrument
+from figs_spark.exports.pmml_trees import attribute, content, indented, schema, simple, tree_model
 from figs_spark.exports.texts import Language, Text
-from figs_spark.treesum import Feature, Node, Split, TreeSum
-from figs_spark.treesum.nodes import LOGIT, Category, add_in_runs
+from figs_spark.treesum import Feature, TreeSum
+from figs_spark.treesum.nodes import LOGIT, add_in_runs
 
 MOST_LEAVES = 20_000
 LARGEST = 1.7976931348623157e308
 NAMESPACE = "http://www.dmg.org/PMML-4_4"
-NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 FUNCTIONS = {"+": "+", "-": "-", "/": "/", ">": "greaterThan", ">=": "greaterOrEqual"}
 
 
@@ -34,12 +32,12 @@ def to_pmml(model: Instrument, proof: str = "not verified") -> str:
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
         f'<PMML xmlns="{NAMESPACE}" version="4.4">',
-        f"  <Header description={_attribute(model.subject)}>",
-        f'    <Application name="figs_spark" version={_attribute(model.version)}/>',
-        *(f"    <Annotation>{_content(remark)}</Annotation>" for remark in remarks),
+        f"  <Header description={attribute(model.subject)}>",
+        f'    <Application name="figs_spark" version={attribute(model.version)}/>',
+        *(f"    <Annotation>{content(remark)}</Annotation>" for remark in remarks),
         "  </Header>",
         *_dictionary(model),
-        *_indented(_top(model)),
+        *indented(_top(model)),
         "</PMML>",
     ]
     return "\n".join(lines) + "\n"
@@ -49,10 +47,10 @@ def _dictionary(model: Instrument) -> list[str]:
     fields = []
     for column, feature in model.inputs.items():
         optype, kind = _type(feature)
-        fields.append(f'<DataField name={_attribute(column)} optype="{optype}" dataType="{kind}"/>')
+        fields.append(f'<DataField name={attribute(column)} optype="{optype}" dataType="{kind}"/>')
     if model.group_column is not None:
         kind = {str: "string", bool: "boolean", int: "integer"}[type(model.groups[0])]
-        name = _attribute(model.group_column)
+        name = attribute(model.group_column)
         fields.append(f'<DataField name={name} optype="categorical" dataType="{kind}"/>')
     head = f'  <DataDictionary numberOfFields="{len(fields)}">'
     return [head, *(f"    {text}" for text in fields), "  </DataDictionary>"]
@@ -102,7 +100,7 @@ class _Outputs:
         self.names.append(unique)
         self.known[value.code] = _reference(unique)
         optype = "continuous" if kind == "double" else "categorical"
-        head = f'<OutputField name={_attribute(unique)} optype="{optype}" dataType="{kind}"'
+        head = f'<OutputField name={attribute(unique)} optype="{optype}" dataType="{kind}"'
         shown = "" if final else ' isFinalResult="false"'
         self.fields.append(f'{head} feature="transformedValue"{shown}>{value.code}</OutputField>')
         return _reference(unique)
@@ -141,7 +139,7 @@ class _Outputs:
 
 
 def _reference(name: str) -> Text:
-    return Text(f"<FieldRef field={_attribute(name)}/>", LANGUAGE, is_name=True)
+    return Text(f"<FieldRef field={attribute(name)}/>", LANGUAGE, is_name=True)
 
 
 def _result_fields(model: Instrument, outputs: _Outputs, scores: Sequence[Text]) -> None:
@@ -219,7 +217,7 @@ def _mean_of_shares(model: Instrument, segments: list[list[str]], outputs: _Outp
 
 def _predicted_field(name: str) -> str:
     return (
-        f'<OutputField name={_attribute(name)} optype="continuous" dataType="double" '
+        f'<OutputField name={attribute(name)} optype="continuous" dataType="double" '
         f'feature="predictedValue"/>'
     )
 
@@ -231,7 +229,7 @@ def _score_model(model: Instrument, output: int, fields: Sequence[str]) -> list[
     segments = [_sum_model(model, one, output, []) for one in model.sums]
     if model.kind == "groups":
         assert model.group_column is not None
-        predicates = [_simple(model.group_column, "equal", group) for group in model.groups]
+        predicates = [simple(model.group_column, "equal", group) for group in model.groups]
         return _mining_model(model, "selectFirst", segments, fields, predicates)
     if model.classes:
         limits = ["<Targets>", '  <Target min="0.0" max="1.0"/>', "</Targets>"]
@@ -242,12 +240,12 @@ def _score_model(model: Instrument, output: int, fields: Sequence[str]) -> list[
 def _with_targets(model: list[str], targets: list[str]) -> list[str]:
     """PMML has the targets before the trees or the segments."""
     at = next(k for k, line in enumerate(model) if re.match(r"  <(Segmentation|Node)\b", line))
-    return [*model[:at], *_indented(targets), *model[at:]]
+    return [*model[:at], *indented(targets), *model[at:]]
 
 
 def _sum_model(model: Instrument, one: TreeSum, output: int, fields: Sequence[str]) -> list[str]:
     """The trees of a sum, added in the order of `add_in_runs`."""
-    trees = [_tree_model(model, tree, output) for tree in one.trees]
+    trees = [tree_model(model, tree, output) for tree in one.trees]
     whole: list[str] = add_in_runs(
         trees, lambda run: _mining_model(model, "sum", run, []) if len(run) > 1 else run[0]
     )
@@ -264,21 +262,13 @@ def _mining_model(
     fields: Sequence[str],
     predicates: Sequence[str] = (),
 ) -> list[str]:
-    lines = ['<MiningModel functionName="regression">', *_schema(model), *_output(fields)]
+    lines = ['<MiningModel functionName="regression">', *schema(model), *_output(fields)]
     lines.append(f'  <Segmentation multipleModelMethod="{method}">')
     for k, segment in enumerate(segments):
         predicate = predicates[k] if predicates else "<True/>"
         lines += [f'    <Segment id="{k + 1}">', f"      {predicate}"]
-        lines += [*_indented(segment, 3), "    </Segment>"]
+        lines += [*indented(segment, 3), "    </Segment>"]
     return [*lines, "  </Segmentation>", "</MiningModel>"]
-
-
-def _schema(model: Instrument) -> list[str]:
-    names = [*model.inputs, *([model.group_column] if model.group_column is not None else [])]
-    fields = [
-        f'    <MiningField name={_attribute(name)} invalidValueTreatment="asIs"/>' for name in names
-    ]
-    return ["  <MiningSchema>", *fields, "  </MiningSchema>"]
 
 
 def _output(fields: Sequence[str]) -> list[str]:
@@ -297,109 +287,3 @@ def _constant_model(names: Sequence[str], fields: Sequence[str]) -> list[str]:
         "  </RegressionTable>",
         "</RegressionModel>",
     ]
-
-
-# Trees
-
-
-def _tree_model(model: Instrument, tree: Node, output: int) -> list[str]:
-    numbers = {id(node): str(k) for k, node in enumerate(tree.walk(), start=1)}
-    head = '<TreeModel functionName="regression" missingValueStrategy="defaultChild" '
-    return [
-        f'{head}splitCharacteristic="binarySplit">',
-        *_schema(model),
-        *_indented(_node(model, tree, "<True/>", numbers, lambda node: node.value[output])),
-        "</TreeModel>",
-    ]
-
-
-def _node(
-    model: Instrument,
-    node: Node,
-    predicate: str,
-    numbers: dict[int, str],
-    value: Callable[[Node], float],
-) -> list[str]:
-    number = numbers[id(node)]
-    if not (branches := node.branches):
-        return [f'<Node id="{number}" score="{value(node)!r}">', f"  {predicate}", "</Node>"]
-    split, left, right = branches
-    default = numbers[id(left if split.missing_left else right)]
-    feature, column = model.features[split.feature], model.columns[split.feature]
-    lines = [f'<Node id="{number}" defaultChild="{default}">', f"  {predicate}"]
-    for child, is_left in ((left, True), (right, False)):
-        test = _predicate(feature, column, split, is_left)
-        lines += _indented(_node(model, child, test, numbers, value))
-    return [*lines, "</Node>"]
-
-
-def _predicate(feature: Feature, column: str, split: Split, left: bool) -> str:
-    """What holds on a side; a missing value makes it unknown, and goes to the default child."""
-    if split.threshold is None:
-        return _listing(column, split.categories or (), left == split.listed_left)
-    return _simple(column, "lessOrEqual" if left else "greaterThan", split.threshold)
-
-
-def _simple(column: str, operator: str, value: Group | Category) -> str:
-    shown = _attribute(_value(value))
-    return f'<SimplePredicate field={_attribute(column)} operator="{operator}" value={shown}/>'
-
-
-def _value(value: Group | Category) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float) and math.isinf(value):
-        return "INF" if value > 0 else "-INF"
-    return value if isinstance(value, str) else repr(value)
-
-
-def _listing(column: str, listed: Sequence[Category], inside: bool) -> str:
-    """A set; or single comparisons if the syntax of a list cannot hold a value safely."""
-    if any(_is_awkward(category) for category in listed):
-        tests = [_simple(column, "equal" if inside else "notEqual", c) for c in listed]
-        if len(tests) == 1:
-            return tests[0]
-        joined = "or" if inside else "and"
-        return f'<CompoundPredicate booleanOperator="{joined}">{"".join(tests)}</CompoundPredicate>'
-    numbers = bool(listed) and not isinstance(listed[0], (str, bool))
-    values = [_value(c) if numbers else f'"{_content(_in_list(c))}"' for c in listed]
-    kind = "real" if numbers else "string"
-    array = f'<Array type="{kind}" n="{len(values)}">{" ".join(values)}</Array>'
-    operator = "isIn" if inside else "isNotIn"
-    head = f'<SimpleSetPredicate field={_attribute(column)} booleanOperator="{operator}">'
-    return f"{head}{array}</SimpleSetPredicate>"
-
-
-def _is_awkward(category: Category) -> bool:
-    if isinstance(category, str):
-        return "\\" in category
-    return not isinstance(category, bool) and math.isinf(category)
-
-
-def _in_list(category: Category) -> str:
-    return _value(category).replace('"', '\\"')
-
-
-# XML
-
-
-def _content(text: str) -> str:
-    _check(text)
-    return escape(text).replace("\r", "&#13;")
-
-
-def _attribute(text: str) -> str:
-    _check(text)
-    return quoteattr(text)
-
-
-def _check(text: str) -> None:
-    if lost := NOT_IN_XML.search(text):
-        raise ValueError(
-            f"The text {shortened(text)} cannot be written in PMML: XML cannot hold the character "
-            f"{lost[0]!r}. Rename the column, or recode the category."
-        )
-
-
-def _indented(lines: Sequence[str], levels: int = 1) -> list[str]:
-    return ["  " * levels + line for line in lines]

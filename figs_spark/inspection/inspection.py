@@ -40,9 +40,9 @@ class InspectedColumn:
     """What `inspect` says about a column, and what training would do with it.
 
     `use` is number, ordered, categories, codes or date for a feature; a column that is left out is
-    an identifier, a patient (all rows of one stay together), constant, a leak, personal, free text
-    or unfit, and `why` says why. `strength` is the AUC of the column alone on these rows, or the
-    share of the variance of the label that it explains.
+    an identifier, a patient, constant, a leak, personal, free text or unfit, and `why` says why.
+    `strength` is the AUC of the column alone on these rows, or the share of the variance of the
+    label that it explains.
     """
 
     __module__ = "figs_spark"
@@ -247,7 +247,7 @@ def _findings(
     if label.missing:
         yield f"{label.missing:,} rows have no label and are not counted here."
     if mark is not None:
-        yield f"'{mark}' is read as missing: set the reader's option nullValue to it."
+        yield f"'{mark}' counts as missing here. To train, set the reader's option nullValue to it."
     others = {marked_missing(c) for c in counted} - {None, mark}
     if others:
         yield f"{listed(sorted(map(str, others)))} may stand for missing values, too."

@@ -55,7 +55,7 @@ def _content(look: Inspection, title: str) -> Html:
 
 def _used(columns: Sequence[InspectedColumn], look: Inspection) -> Html:
     is_class = look._label.is_class
-    measure = "AUC alone" if is_class else "R² alone"
+    measure = _measure(look)
     behind = f"share with {look.label}" if is_class else f"mean of {look.label}"
     caption = (
         f"Values that most rows have, with their share of the rows and, in red, the {behind}. "
@@ -73,11 +73,20 @@ def _line(c: InspectedColumn, look: Inspection) -> list[str | Html]:
     return [
         element("span", c.name) + element("span", c.type, class_="quiet"),
         element("span", use(c), class_="use") + element("span", _reason(c), class_="quiet"),
-        missing if c.missing else "",
-        f"{c.distinct:,}",
-        f"{c.strength:.3f}",
+        _labelled("missing", missing) if c.missing else "",
+        _labelled("values", f"{c.distinct:,}"),
+        _labelled(_measure(look), f"{c.strength:.3f}"),
         element("div", _values(c, look), *remarks),
     ]
+
+
+def _labelled(name: str, content: str | Html) -> Html:
+    """A cell with its name, which shows on a narrow screen: there the table has no header."""
+    return element("span", f"{name} ", class_="narrow") + element("span", content)
+
+
+def _measure(look: Inspection) -> str:
+    return "AUC alone" if look._label.is_class else "R² alone"
 
 
 def _reason(c: InspectedColumn) -> str:
@@ -109,8 +118,8 @@ def _left_out(columns: Sequence[InspectedColumn], look: Inspection) -> Html:
         [
             element("span", c.name) + element("span", c.type, class_="quiet"),
             element("span", c.use, class_="use out"),
-            share(c.missing / look.rows) if c.missing else "",
-            f"{c.distinct:,}",
+            _labelled("missing", share(c.missing / look.rows)) if c.missing else "",
+            _labelled("values", f"{c.distinct:,}"),
             c.why,
         ]
         for c in columns

@@ -16,6 +16,8 @@ from figs_spark.treesum.visible import visible_name
 PLAIN = re.compile(r"^[A-Za-z_][\w./-]*$", re.ASCII)
 NO_WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}  # to YAML
 ENOUGH_FOR_FOLDS = 100  # rows with the label, to choose a size by cross-validation
+SENSITIVITY = 0.8  # to start from
+ENOUGH_TO_VALIDATE = 500  # to choose a threshold on a fifth of them
 
 
 @dataclass(frozen=True)
@@ -31,8 +33,11 @@ class Source:
 
 
 def train_yaml(look: Inspection, source: Source) -> str:
-    sections = (_input(look, source), _label(look), _exclude(look), _split(look), _model(look))
-    parts = ["\n".join(lines) for lines in (*sections, _size(look))]
+    sections = (
+        _input(look, source), _label(look), _exclude(look), _split(look), _model(look),
+        _size(look), _threshold(look),
+    )  # fmt: skip
+    parts = [text for lines in sections if (text := "\n".join(lines))]
     return "\n\n".join([*parts, f"output: {quoted(source.output)}"]) + "\n"
 
 
@@ -90,7 +95,8 @@ def _exclude(look: Inspection) -> Iterator[str]:
 
 def _split(look: Inspection) -> Iterator[str]:
     yield "split:"
-    yield "  fractions: [0.7, 0.0, 0.3]   # training, validation and test rows"
+    shares = "[0.6, 0.2, 0.2]" if _has_threshold(look) else "[0.7, 0.0, 0.3]"
+    yield f"  fractions: {shares}   # training, validation and test rows"
     if look.group is not None:
         group = next(c for c in look.columns if c.name == look.group)
         yield f"  group: {quoted(look.group)}   # {visible_name(group.why)}"
@@ -120,8 +126,7 @@ def _model(look: Inspection) -> Iterator[str]:
 
 
 def _size(look: Inspection) -> Iterator[str]:
-    label = look._label
-    rarer = min(label.mean, 1 - label.mean) * label.rows if label.is_class else label.rows
+    rarer = _rarer(look)
     yield "size:"
     if rarer >= ENOUGH_FOR_FOLDS:
         yield "  choose: recommended   # the smallest size that loses little, by cross-validation"
@@ -129,3 +134,22 @@ def _size(look: Inspection) -> Iterator[str]:
     else:
         yield f"  choose: fixed   # {rarer:,.0f} rows are few to choose a size by"
     yield "privacy: strict   # no leaf and no count of fewer than 11 rows"
+
+
+def _threshold(look: Inspection) -> Iterator[str]:
+    """By default a risk above 50% is flagged: of a rare outcome that is nobody."""
+    if _has_threshold(look):
+        yield "operatingPoint:   # the threshold: whom the model flags"
+        yield "  # At least this share of the validation rows with the label is flagged."
+        yield "  # Those who act on it should say how many may be missed."
+        yield f"  sensitivity: {SENSITIVITY}"
+
+
+def _has_threshold(look: Inspection) -> bool:
+    return look._label.is_class and _rarer(look) >= ENOUGH_TO_VALIDATE
+
+
+def _rarer(look: Inspection) -> float:
+    """Rows with the label or without it, whichever are fewer; all rows if it is an amount."""
+    label = look._label
+    return min(label.mean, 1 - label.mean) * label.rows if label.is_class else label.rows

@@ -61,7 +61,7 @@ def judged(counted: Counted, label: Label, least: int) -> Verdict:
     notes = (*rule.notes, *_notes(counted, label, least)) if rule.kept else rule.notes
     late = rule.kept and is_named(counted.name, "late")
     if late:
-        notes = (*notes, "by its name known late: is it known when the model is used?")
+        notes = (*notes, "by its name it is known late: is it known when the model is used?")
     return replace(rule, notes=notes, ask=late)
 
 
@@ -128,7 +128,9 @@ def _identifier(counted: Counted, least: int) -> Verdict | None:
     share = counted.distinct / counted.present.rows
     every = "every row has another value" if share == 1 else f"{counted.distinct:,} values"
     if share > REPEATED and is_named(counted.name, "patient"):
-        return Verdict(PATIENT, f"{every}; all rows of one stay together", hide_values=True)
+        return Verdict(
+            PATIENT, f"{every}; all rows of a patient go into one part", hide_values=True
+        )
     named = is_named(counted.name, "identifier") and share > REPEATED
     unique = share > UNIQUE if counted.kind == TEXT else share == 1 and counted.rows >= 1_000
     if named or (unique and not _looks_numeric(counted)):
@@ -144,7 +146,7 @@ def _time(counted: Counted, least: int) -> Verdict | None:
     written = counted.kind == TEXT and counted.share("date") >= ALIKE
     if counted.kind != TIME and not written:
         return None
-    notes = ["a calendar date does not carry over to later patients: derive a length or an age"]
+    notes = ["a calendar date does not carry over to later rows: derive a length or an age"]
     if is_named(counted.name, "birth"):
         notes = ["a date of birth can identify a person: derive the age"]
     if written:

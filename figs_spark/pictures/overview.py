@@ -69,9 +69,11 @@ def _heads(sums: Mapping[str, TreeSum], column: float, y: float) -> Iterator[Sha
     for k, (name, model) in enumerate(sums.items()):
         x = MARGIN + NAME + k * column
         rows = model.trees[0].shown_rows if model.trees else 0
-        size = f"{len(model.splits)} splits, n {rows:,}"
+        size, room = f"{len(model.splits)} splits, n {rows:,}", column - 8
+        if shortened(size, SMALL, room) != size:  # the count of rows is never cut
+            size = f"n {rows:,}"
         yield Text(x + 5, y + 13, shortened(name, SIZE * BOLD, column - 8), SIZE, INK, True)
-        yield Text(x + 5, y + 28, shortened(size, SMALL, column - 8), SMALL, PALE_INK)
+        yield Text(x + 5, y + 28, shortened(size, SMALL, room), SMALL, PALE_INK)
 
 
 def _height(models: Sequence[TreeSum], feature: int) -> float:

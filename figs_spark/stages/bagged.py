@@ -5,6 +5,7 @@ Each greedy step of a member chooses from a random subset of the features.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -45,7 +46,7 @@ from figs_spark.treesum.nodes import only_named
 from figs_spark.treesum.prediction import Outcome
 from figs_spark.treesum.serialization import to_dict
 from figs_spark.treesum.strict_json import Entry, plain
-from figs_spark.treesum.text import rules
+from figs_spark.treesum.text import WIDTH, rules
 from figs_spark.treesum.visible import visible_name
 
 if TYPE_CHECKING:
@@ -146,7 +147,9 @@ class BaggedModel(FittedModel):
         names = [visible_name(name) for name in self.featureNames]
         width = max((len(names[j]) for j in order), default=0)
         lines = [
-            f"{type(self).__name__}: {self._kind}; predicts {self._outcome()}",
+            *textwrap.wrap(
+                f"{type(self).__name__}: {self._kind}; predicts {self._outcome()}", WIDTH
+            ),
             "Features by their share of the gain:",
             *(f"    {names[j]:<{width}}  {shares[j]:.3f}" for j in order),
         ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import textwrap
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +11,14 @@ from pyspark.sql import DataFrame
 
 from figs_spark.clinical.curves import EVERYONE, Curve, OperatingPoint
 from figs_spark.clinical.scored import Scored
+from figs_spark.dataframes.labels import BOOLEANS
 from figs_spark.stages.base.model import FittedModel
 from figs_spark.stages.params.values import number
 from figs_spark.treesum import TreeSum
 from figs_spark.treesum.reading import Labels
 from figs_spark.treesum.small_cells import hidden
 from figs_spark.treesum.strict_json import Entry
+from figs_spark.treesum.text import WIDTH
 from figs_spark.treesum.text import number as rounded
 
 if TYPE_CHECKING:
@@ -78,34 +81,54 @@ class WithOperatingPoint(FittedModel):
         return self
 
     def _text(self, small_cell: int | None = None) -> str:
-        sentence = self._operating_sentence(small_cell)
+        sentence = self._operating_sentence(small_cell) or self._threshold_sentence()
         shown = super()._text(small_cell)  # type: ignore[safe-super]
-        return shown if sentence is None else f"{shown}\n\n{sentence}"
+        return f"{shown}\n\n{textwrap.fill(sentence, WIDTH)}" if sentence else shown
 
     def _operating_sentence(self, small_cell: int | None = None) -> str | None:
         point = self.operatingPoint
         return None if point is None else self._sentence(point, small_cell)
 
+    @property
+    def _threshold_in_use(self) -> float | None:
+        """The threshold that was set, by an operating point or by hand; None: the default.
+
+        A group's model inside G-FIGS has the threshold, but not the operating point: that was
+        measured on the rows of all groups.
+        """
+        get = self.getOrDefault
+        if self._classes != 2 or get("thresholds") is not None or not self.isSet("threshold"):
+            return None
+        return float(get("threshold"))
+
+    def _threshold_sentence(self) -> str | None:
+        threshold = self._threshold_in_use
+        return None if threshold is None else f"Threshold: {self._rule(threshold)}."
+
+    def _rule(self, threshold: float) -> str:
+        name = self._class_names[1] if self._class_names else 1
+        name = self._positive() if self._class_names == BOOLEANS else name
+        condition = f"if the probability is above {rounded(threshold)}"
+        return f"predict {name} {'always' if threshold == EVERYONE else condition}"
+
     def _labels(self, small_cell: int | None = None) -> Labels:
-        labels, point = super()._labels(small_cell), self.operatingPoint
-        if point is None:
+        labels, threshold = super()._labels(small_cell), self._threshold_in_use
+        if threshold is None:
             return labels
-        return replace(labels, threshold=point.threshold, decision=self._positive())
+        return replace(labels, threshold=threshold, decision=self._positive())
 
     def _sentence(self, point: OperatingPoint, small_cell: int | None) -> str:
-        condition = f"if the probability is above {rounded(point.threshold)}"
         sensitivity, specificity = point.sensitivity_interval, point.specificity_interval
         rule = (
-            f"Operating point: predict {self._class_names[1] if self._class_names else 1} "
-            f"{'always' if point.threshold == EVERYONE else condition}, the best specificity at a "
+            f"Operating point: {self._rule(point.threshold)}, the best specificity at a "
             f"sensitivity of {point.level:g} or more"
         )
         counts = (point.tp, point.fn, point.tn, point.fp)
         if small_cell is not None and any(hidden(counts, small_cell)):
             return f"{rule}."
         return (
-            f"{rule} on {rounded(point.tp + point.fn)} positives "
-            f"and {rounded(point.tn + point.fp)} negatives: sensitivity {point.sensitivity:.3f} "
+            f"{rule} on {_counted(point.tp + point.fn)} positives "
+            f"and {_counted(point.tn + point.fp)} negatives: sensitivity {point.sensitivity:.3f} "
             f"(95% interval {sensitivity[0]:.3f} to {sensitivity[1]:.3f}), specificity "
             f"{point.specificity:.3f} ({specificity[0]:.3f} to {specificity[1]:.3f})."
         )
@@ -122,3 +145,8 @@ class WithOperatingPoint(FittedModel):
         if saved is not None and self._classes != 2:
             Entry(saved, source, "operatingPoint").refuse("null for more than two classes")
         self._operating_point = None if saved is None else OperatingPoint.from_dict(saved, source)
+
+
+def _counted(rows: float) -> str:
+    """A number of rows, or the sum of their weights."""
+    return f"{round(rows, 3):,}".removesuffix(".0")

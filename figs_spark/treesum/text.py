@@ -105,7 +105,7 @@ def _other_values(models: Sequence[TreeSum]) -> list[str]:
     if not features:
         return []
     head = "Other: values too rare in training, or beyond the most frequent, to be told apart;"
-    lines = ["", head, "they are not in any {...}, as are values that training did not see:"]
+    lines = ["", head, "no {...} lists them, nor values that training did not see:"]
     for feature in features:
         noun = "code" if feature.kind == CODE else "value"
         lines.append(f"    {_quoted(feature.name)}: other ({_count(feature.others, noun)})")

@@ -66,6 +66,23 @@ def test_evaluation_reads_as_training_did(trained: Path, extract: Path, tmp_path
     assert summary["group"].isna().sum() == 1  # the missing ages
 
 
+def test_a_part_has_the_rows_that_training_used(
+    extract: Path, spark: SparkSession, tmp_path: Path
+) -> None:
+    label = ["--label", "readmitted", "--positive", "<30", "--features", "stays", "age"]
+    options = ["--input", extract, "--options.nullValue", "?", "--where", "stays > 0"]
+    options += ["--split.group", "patient", "--model.maxSplits", 2]
+    assert call("train", *options, *label, "--output", tmp_path / "m") == 0
+    used = json.loads((tmp_path / "m" / "metrics.json").read_text())["test"]["rows"]
+    evaluated = {}
+    for name, more in {"same": [], "own": ["--where", "stays >= 0"]}.items():
+        more += ["--plots", "false", "--output", tmp_path / name]
+        model = ["--input", extract, "--model", tmp_path / "m", "--part", "test"]
+        assert call("evaluate", *model, *more) == 0
+        evaluated[name] = pd.read_csv(tmp_path / name / "summary.csv")["rows"][0]
+    assert evaluated["same"] == used < evaluated["own"]
+
+
 def test_scores_are_those_of_the_model(
     trained: Path,
     extract: Path,
@@ -86,7 +103,7 @@ def test_scores_are_those_of_the_model(
     (warning,) = [r.getMessage() for r in caplog.records if "not among" in r.getMessage()]
     changed = len(re.findall(",[1238],486,", extract.read_text()))
     assert f"Column 'diag': {changed} of 1,500 rows" in warning
-    assert "about 1 different ones" in warning
+    assert "(different ones: about 1)" in warning
     assert "in training 0% of the rows did" in warning
 
 

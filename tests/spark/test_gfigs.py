@@ -22,6 +22,9 @@ from figs_spark import (
     SensitivitySpecificityEvaluator,
 )
 from figs_spark.stages.gfigs import weights as group_weights
+from figs_spark.stages.gfigs.membership_columns import MembershipColumn, vector
+from figs_spark.treesum.nodes import NUMBER, TEXT
+from figs_spark.treesum.text import number as rounded
 from tests.support.grouped import (
     FEW,
     ROWS,
@@ -358,6 +361,21 @@ def test_names_with_any_characters(data: DataFrame) -> None:
     assert scored == expected.transform(data).select("prediction").collect()
 
 
+@pytest.mark.parametrize("categories", [0, 1, 8, 9, 250])
+def test_categories_become_slots(spark: SparkSession, categories: int) -> None:
+    names = [f"c{k:03}" for k in range(categories)]
+    column = MembershipColumn("code", TEXT, missing=True, categories=tuple(names))
+    number = MembershipColumn("age", NUMBER, fill=7.0)
+    cells = [*names, "unseen", "", None]
+    rows = spark.createDataFrame([(k, c) for k, c in enumerate(cells)], "k int, code string")
+    age = F.when(F.col("k") > 0, F.col("k"))
+    slots = vector_to_array(vector([number, column], [age, F.col("code")]))
+    found = rows.orderBy("k").select(slots).collect()
+    for k, (row, cell) in enumerate(zip(found, cells, strict=True)):
+        told = [float(cell == name) for name in names]
+        assert list(row[0]) == [float(k or 7), *told, float(cell is None)]
+
+
 def test_in_a_pipeline(data: DataFrame) -> None:
     assembler = VectorAssembler(inputCols=["age", "gcs"], outputCol="inputs", handleInvalid="keep")
     stage = classifier(featuresCols=None, featuresCol="inputs", membershipFeaturesCols=["age"])
@@ -369,9 +387,19 @@ def test_in_a_pipeline(data: DataFrame) -> None:
 def test_an_operating_point(data: DataFrame, model: GFIGSClassificationModel) -> None:
     chosen = model.copy().setOperatingPoint(sensitivity=0.9, on=data)
     rows = chosen.transform(data).where("died = 1").select("prediction").collect()
+    threshold = rounded(chosen.getThreshold())
     assert sum(row[0] for row in rows) / len(rows) >= 0.9
     assert chosen.models["old"].getThreshold() == chosen.getThreshold()
     assert "Operating point" in str(chosen)
+    for group in chosen.groups:  # the threshold was measured on the rows of all groups
+        of_group = chosen.models[group]
+        patient = {**dict.fromkeys(chosen.featureNames), "age": 3, "gcs": 8, "band": group}
+        assert "Threshold: " in str(of_group.explain(patient))
+        assert str(chosen.explain(patient)) == str(of_group.explain(patient))
+        assert "Above " in of_group.toSVG()
+        assert f"Threshold: predict 1 if the probability is above {threshold}" in str(of_group)
+    with pytest.raises(ValueError, match="The row lacks 'band'"):
+        chosen.explain({"age": 3, "gcs": 8})
 
 
 def test_text_and_picture(model: GFIGSClassificationModel, data: DataFrame) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from figs_spark import FIGSClassifier, FIGSRegressor
-from figs_spark.dataframes.compat import BATCH_ROWS, arrow_batches, parallelism
-from figs_spark.engine import backends, table
+from figs_spark.dataframes.compat import (
+    BATCH_ROWS,
+    FILE_BATCH_ROWS,
+    arrow_batches,
+    file_batches,
+    parallelism,
+)
+from figs_spark.engine import backends, packing, table
 from figs_spark.engine.grower import Growth
 from figs_spark.treesum import TreeSum
 from tests.support.small import assert_same_model
@@ -237,10 +244,11 @@ def test_nothing_is_left_behind(
     where: str,
     fails: bool,
 ) -> None:
-    def traces() -> tuple[set[int], str | None, list[Path]]:
+    def traces() -> tuple[set[int], dict[str, str], list[Path]]:
         cached = set(spark.sparkContext._jsc.getPersistentRDDs().keySet())
-        return cached, spark.conf.get(BATCH_ROWS), list(tmp_path.iterdir())
+        return cached, settings(spark), list(tmp_path.iterdir())
 
+    monkeypatch.setattr(table, "READ_BYTES", 8 * 64)  # so that files are read in smaller batches
     params = {"mode": where}
     if where == "workDir":
         params = {"mode": "cluster", "workDir": str(tmp_path)}
@@ -255,6 +263,56 @@ def test_nothing_is_left_behind(
     after = traces()
     spark.conf.unset(BATCH_ROWS)
     assert after == before
+
+
+def settings(spark: SparkSession) -> dict[str, str]:
+    """Those of the session that were set."""
+    return {row.key: row.value for row in spark.sql("set").collect()}
+
+
+def test_files_are_read_in_batches_no_larger_than_the_user_wants(spark: SparkSession) -> None:
+    own, other = FILE_BATCH_ROWS
+    before = settings(spark)
+    spark.conf.set(own, "100")
+    with file_batches(spark, 200), file_batches(spark, 300):
+        assert spark.conf.get(own) == "100"
+        assert spark.conf.get(other) == "300"
+    assert spark.conf.get(own) == "100"
+    spark.conf.unset(own)
+    assert settings(spark) == before
+
+
+def test_wide_rows_are_read_in_small_batches(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """While two fits run at once, one of which fails; the model is the same."""
+    names = [f"x{j}" for j in range(20)]
+    numbers = [F.rand(j).alias(name) for j, name in enumerate(names)]
+    rows = spark.range(0, 3000, 1, 2).select(*numbers)
+    rows.withColumn("label", F.col("x0") + F.col("x7")).write.parquet(str(tmp_path / "rows"))
+    frame = spark.read.parquet(str(tmp_path / "rows"))
+    monkeypatch.setattr(table, "SMALL_ROWS", 100)
+    regressor = FIGSRegressor(featuresCols=names, maxSplits=3, mode="cluster")
+    expected = regressor.fit(frame)
+    fails = "if(x3 > 0.5, cast(raise_error('this row is wrong') as double), x3)"
+    seen: set[str | None] = set()
+    before = settings(spark)
+    monkeypatch.setattr(table, "READ_BYTES", 8 * 20 * 100)
+
+    def watched(*arguments: Any, **more: Any) -> Any:
+        seen.update(spark.conf.get(name) for name in FILE_BATCH_ROWS)
+        return packed_frame(*arguments, **more)
+
+    packed_frame = packing._packed_frame
+    monkeypatch.setattr(packing, "_packed_frame", watched)
+    with ThreadPoolExecutor(2) as pool:
+        fit = pool.submit(regressor.fit, frame)
+        failing = pool.submit(regressor.fit, frame.withColumn("x3", F.expr(fails)))
+        assert str(fit.result()) == str(expected)
+        with pytest.raises(Exception, match="this row is wrong"):
+            failing.result()
+    assert seen == {"100"}
+    assert settings(spark) == before
 
 
 def test_the_bound_on_batches_comes_back_after_fits_at_the_same_time(spark: SparkSession) -> None:

@@ -174,7 +174,7 @@ def test_the_log_names_no_category(frame: DataFrame, caplog: pytest.LogCaptureFi
     with caplog.at_level(logging.INFO, "figs_spark"):
         model = FIGSRegressor(featuresCols=["diag", "x"], labelCol="y", maxSplits=3).fit(frame)
     splits = [r.getMessage() for r in caplog.records if r.getMessage().startswith("split ")]
-    assert "tree 1, diag by categories, gain" in splits[0]
+    assert "tree 1, a set of diag, gain" in splits[0]
     listed = {c for s in model.treeSum.splits for c in s.categories or ()}
     assert listed
     assert not any(f"{c}," in line or f"{c}}}" in line for c in listed for line in splits)

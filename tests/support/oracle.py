@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,11 +11,12 @@ Floats = Any  # np.ndarray; the oracle is read as a formula, not as an interface
 
 
 class Step(NamedTuple):
-    """One greedy step: `x[feature] <= threshold` goes left in `tree`, and what the leaves say."""
+    """One greedy step: `x[feature] <= threshold` goes left in `tree`, and what the leaves say. The
+    threshold of a set is what goes left of the categories of the leaf."""
 
     tree: int
     feature: int
-    threshold: float
+    threshold: Any
     missing_left: bool
     left: Floats
     right: Floats
@@ -39,7 +40,10 @@ def figs(
     min_weight_fraction: float = 0.0,
     min_impurity_decrease: float = 0.0,
     ridge: float = 0.0,
+    categorical: Sequence[int] = (),
+    smoothing: float = 0.0,
 ) -> list[Step]:
+    """With `categorical` features, none of them may be missing."""
     w = np.ones(len(X)) if w is None else np.asarray(w, float)
     y = np.asarray(y, float).reshape(len(X), -1)
     X, y, w = X[w > 0], y[w > 0], w[w > 0]
@@ -54,14 +58,17 @@ def figs(
         candidates = [leaf for leaf in candidates if max_depth is None or leaf.depth < max_depth]
         if max_trees is None or trees < max_trees:
             candidates.append(Leaf(trees, np.arange(len(y)), mean if trees == 0 else 0 * mean, 0))
-        cuts = [best_cut(X[c.rows], residual[c.rows], w[c.rows], min_rows, min_weight, tie, ridge)
+        sets = {j: smoothing if len(np.unique(X[:, j])) > 16 else 0.0 for j in categorical}
+        cuts = [best_cut(X[c.rows], residual[c.rows], w[c.rows], min_rows, min_weight, tie, ridge,
+                         y[c.rows], sets)
                 for c in candidates]  # fmt: skip
         gains = np.array([gain for gain, *_ in cuts])
         if not len(gains) or gains.max() <= max(tie, min_impurity_decrease * w.sum()):
             break
         k = int(np.argmax(gains >= gains.max() - tie))
         (tree, rows, value, depth), (_, j, threshold, missing_left) = candidates[k], cuts[k]
-        goes_left = np.where(np.isnan(X[rows, j]), missing_left, X[rows, j] <= threshold)
+        below = X[rows, j] <= threshold if j not in sets else np.isin(X[rows, j], [*threshold])
+        goes_left = np.where(np.isnan(X[rows, j]), missing_left, below)
         leaves = [leaf for leaf in leaves if leaf.rows is not rows]
         for side in (rows[goes_left], rows[~goes_left]):
             shift = w[side] @ residual[side] / (w[side].sum() + ridge)
@@ -72,23 +79,55 @@ def figs(
 
 
 def best_cut(
-    X: Floats, r: Floats, w: Floats, min_rows: int, min_weight: float, tie: float, ridge: float
-) -> tuple[float, int, float, bool]:
-    """(gain, feature, threshold, missing left) of the best cut; the first of equal ones."""
+    X: Floats,
+    r: Floats,
+    w: Floats,
+    min_rows: int,
+    min_weight: float,
+    tie: float,
+    ridge: float,
+    y: Floats,
+    sets: dict[int, float],
+) -> tuple[float, int, Any, bool]:
+    """(gain, feature, threshold, missing left) of the best cut; the first of equal ones. `sets` are
+    the categorical features, with the rows by which the means of their categories are smoothed."""
 
     def score(rows: Floats) -> float:
         return float(((w[rows] @ r[rows]) ** 2).sum() / (w[rows].sum() + ridge))
 
     every = np.arange(len(w))
     found = []
-    for j, threshold, missing_left, left in every_cut(X, every):
+    cuts = [cut for cut in every_cut(X, every) if cut[0] not in sets]
+    cuts += [(j, *cut) for j, rows in sets.items() for cut in every_set(X[:, j], r, w, rows)]
+    for j, threshold, missing_left, left in sorted(cuts, key=lambda cut: cut[0]):
         right = np.setdiff1d(every, left)
         enough = min(len(left), len(right)) >= min_rows
         if enough and min(w[left].sum(), w[right].sum()) >= min_weight:
             gain = score(left) + score(right) - score(every)
-            found.append((gain, j, float(threshold), side(X[:, j], w, left, right, missing_left)))
+            gain -= set_price(X[:, j], y, w) if sets.get(j) else 0.0
+            found.append((gain, j, threshold, side(X[:, j], w, left, right, missing_left)))
     top = max((cut[0] for cut in found), default=-np.inf)
     return next((cut for cut in found if cut[0] >= top - tie), (-np.inf, 0, 0.0, False))
+
+
+def every_set(
+    x: Floats, r: Floats, w: Floats, smoothing: float
+) -> Iterator[tuple[frozenset[float], bool, Floats]]:
+    """Categories, side of missing values and the rows on the left, of every cut of the categories
+    in the order of their means, of one output."""
+    values, place = np.unique(x, return_inverse=True)
+    weight, total = np.bincount(place, w), np.bincount(place, w * r[:, 0])
+    more = smoothing * w.mean()
+    means = (total + more * total.sum() / w.sum()) / (weight + more)
+    for k in range(1, len(values)):
+        left = np.sort(np.argsort(means, kind="stable")[:k])
+        yield frozenset(values[left].tolist()), False, np.flatnonzero(np.isin(place, left))
+
+
+def set_price(x: Floats, y: Floats, w: Floats) -> float:
+    """Twice what a set of categories without effect gains in a leaf with these rows."""
+    variance = (w @ (y - w @ y / w.sum()) ** 2).sum() / w.sum()
+    return float(2 * 2 / np.pi * (len(np.unique(x)) - 1) * variance * w.mean())
 
 
 def ridge_fit(psi: Floats, y: Floats, w: Floats, penalties: Floats) -> Floats:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 import pytest
 
 from jobs import benchmark as job
 from jobs.bench import bars, releases
 from jobs.bench.cases import CaseResult
+from jobs.bench.data import prepare
+from jobs.bench.layouts import ONE_LARGE, in_files
 from jobs.bench.measuring import Measured, Timing, in_turns
 from jobs.bench.memory import DRIVER, WORKER
-from jobs.bench.presets import CLUSTER, PRESETS, RELEASED, TREE, WIDE_ARRAY
+from jobs.bench.presets import CLUSTER, FRIEDMAN, PRESETS, RELEASED, TREE, WIDE_ARRAY
 
 
 def test_what_was_measured_elsewhere_is_taken_as_it_is() -> None:
@@ -65,6 +69,17 @@ def test_the_code_of_a_release_comes_from_the_history(tmp_path: Path) -> None:
     package = (code / "figs_spark" / "__init__.py").read_text(encoding="utf-8")
     assert '__version__ = "0.1.0"' in package
     assert releases._checked_out("0.1.0", tmp_path) == code
+
+
+@pytest.mark.parametrize(
+    ("files", "rows"), [(4, [100] * 4), (ONE_LARGE, [360, 6, 5, 6, 6, 6, 5, 6])]
+)
+def test_the_same_rows_in_other_files(tmp_path: Path, files: int | str, rows: list[int]) -> None:
+    data = prepare(tmp_path, FRIEDMAN, 400, 400, 5, seed=0)
+    (folder,) = in_files(data, files).files  # Spark is given the folder
+    paths = sorted(Path(folder).iterdir())
+    assert [pq.read_metadata(path).num_rows for path in paths] == rows
+    assert ds.dataset(paths).to_table().equals(ds.dataset(list(data.files)).to_table())
 
 
 def test_a_release_that_is_not_in_the_history_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

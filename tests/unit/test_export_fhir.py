@@ -51,9 +51,22 @@ def test_a_risk_assessment() -> None:
     json.dumps(found, allow_nan=False)
 
 
+def test_a_risk_is_low_or_high_by_a_threshold_that_was_chosen() -> None:
+    """The default of 50% would call twice the average risk low."""
+    patient = {"gcs": 9.0, "open wound": True}
+    (prediction,) = risk_assessment(triage(), patient, "Patient/7")["prediction"]
+    assert "qualitativeRisk" not in prediction
+    assert prediction["rationale"] == "Probability 0.3; no threshold was chosen"
+    (prediction,) = risk_assessment(triage(threshold=0.2), patient, "Patient/7")["prediction"]
+    assert prediction["qualitativeRisk"]["coding"][0]["code"] == "high"
+    assert prediction["rationale"] == "Probability 0.3, threshold 0.2"
+
+
 def test_a_card() -> None:
     found = card(triage(), {"gcs": None, "open wound": False})
-    assert found["summary"] == "Probability of died = 1: 50.0% (low)"
+    assert found["summary"] == "Probability of died = 1: 50.0%"
+    patient = {"gcs": 7.0, "open wound": False}
+    assert card(triage(threshold=0.6), patient)["summary"].endswith("50.0% (low)")
     assert found["indicator"] == "info"
     assert card(triage(threshold=0.4), {"gcs": None, "open wound": None})["indicator"] == "warning"
     assert r"- gcs \<= 8.5 or missing: \+0.5" in found["detail"]

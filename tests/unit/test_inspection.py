@@ -117,7 +117,7 @@ def test_what_to_look_at() -> None:
     assert verdict.ask
     assert verdict.urgent == (
         "if it is 'died', never readmitted = <30: 200 rows, 20 expected",
-        "by its name known late: is it known when the model is used?",
+        "by its name it is known late: is it known when the model is used?",
     )
     far = judged(numbers("weight", dict.fromkeys(range(40, 89), 20) | {999: 20}), LABEL, LEAST)
     assert far.notes == ("999 stands far from the rest: does it mean missing?",)
@@ -174,7 +174,7 @@ def test_lines_are_short_and_rare_values_stay_hidden(look: Inspection) -> None:
     text = str(look)
     assert max(map(len, text.splitlines())) <= 100
     assert "readmitted = <30 in 10.0% of the rows" in text
-    assert "'?' is read as missing" in text
+    assert "'?' counts as missing here" in text
     few = assembled([texts("x", {"seen": (500, 50), "zoster": (9, 1)}, rare=491)], LABEL, LEAST)
     assert "seen" in str(few)
     assert "zoster" not in str(few)
@@ -223,6 +223,10 @@ def test_the_file_to_start_from(look: Inspection) -> None:
     assert settings["model"]["codeSystems"] == {"diag_1": "icd9"}
     assert settings["model"]["orderedCols"] == {"pain": ["none", "mild", "severe"]}
     assert settings["size"]["choose"] == "recommended"
+    many = replace(look, _label=replace(look._label, rows=100 * look._label.rows))
+    settings = yaml.safe_load(many.train_yaml("x.csv", format="csv"))
+    assert settings["operatingPoint"] == {"sensitivity": 0.8}
+    assert settings["split"]["fractions"] == [0.6, 0.2, 0.2]
     assert "# - los\n" in text
 
 

@@ -90,14 +90,16 @@ def add_up_row_by_row(rows: Rows, request: Request) -> Sums:
         if count == 0 or (slots.grown >= 0 and slots.child[leaves[slots.grown]] < 0):
             continue
         residual = target - sum(trees.value[leaf] for leaf in leaves)
-        sums.squares[0] += weight * residual @ residual
+        moments = weight * np.append(target, target @ target)
         added = [*(weight * residual), weight] + [count] * request.layout.counted
         bins = offsets[:-1] + codes[request.features]
         if slots.root >= 0:
             sums.full[slots.root, bins] += added
+            sums.moments[slots.root] += moments
         for leaf in leaves:
             if slots.full[leaf] >= 0:
                 sums.full[slots.full[leaf], bins] += added
+                sums.moments[slots.full[leaf]] += moments
             if slots.overlap[leaf] >= 0:
                 child = slots.child[leaves[slots.grown]]
                 others = slots.overlap.max() + 1

@@ -45,5 +45,6 @@ def test_groups_that_a_column_separates_have_finite_coefficients() -> None:
 
 def test_what_is_too_much_for_the_driver() -> None:
     assert can_fit(200_000, 50, 2)
+    assert can_fit(101_766, 27, 9)  # nine bands of age
     assert not can_fit(200_000, 300, 2)
     assert not can_fit(1_000, 200, 6)

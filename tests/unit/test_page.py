@@ -137,6 +137,51 @@ def test_a_page_is_small_and_reaches_nothing_outside() -> None:
         assert {address for address in outside if "." in address} <= {"http://www.w3.org"}
 
 
+def chain(feature: Feature, *splits: Split) -> TreeSum:
+    """A tree in which each split divides the right side of the one before it."""
+    node = Node((0.3,), 50, 50.0)
+    for split in reversed(splits):
+        node = Node((0.2,), 100, 100.0, split, Node((0.1,), 50, 50.0), node)
+    return TreeSum((feature,), (node,), (0.2,), (1.0,) * (len(splits) + 1))
+
+
+def ticked(model: TreeSum) -> list[str]:
+    """The lines of the card."""
+    text = to_html(Page(instrument(model, classes=2), RISK))
+    return re.findall(r'<td class="when"><span[^>]*></span>([^<]*)</td>', text)
+
+
+def test_the_card_says_nothing_twice() -> None:
+    cuts = [Split(0, k, 1.0, True, threshold=limit) for k, limit in enumerate((1.5, 4.5, 10.5))]
+    assert ticked(chain(Feature("stays"), *cuts)) == [
+        "stays ≤ 1.5 or not known",
+        "stays &gt; 1.5; and stays ≤ 4.5",
+        "stays &gt; 4.5; and stays ≤ 10.5",
+        "stays &gt; 10.5",
+    ]
+    sets = [
+        Split(0, k, 1.0, False, categories=listed, listed_left=k == 0)
+        for k, listed in enumerate((("3", "6"), ("5", "11")))
+    ]
+    assert ticked(chain(Feature("exit", ("3", "5", "6", "11")), *sets)) == [
+        "exit: 3 or 6",
+        "exit: none of 3, 6, 5, 11",
+        "exit: 5 or 11 or not known",
+    ]
+
+
+def test_an_order_is_shown_as_one() -> None:
+    bands = Feature("age", ("[0-10)", "[10-20)", "[20-30)"), ordered=True)
+    split = Split(0, 0, 1.0, True, categories=("[10-20)", "[20-30)"), listed_left=False)
+    assert conditions(bands, split) == ["age < [10-20) or not known", "age ≥ [10-20)"]
+
+
+def test_a_threshold_that_nobody_chose_is_no_operating_point() -> None:
+    text = to_html(Page(instrument(trauma(), classes=2), RISK))
+    assert "Flag above" not in text
+    assert "none was chosen; the default flags a risk above 50%" in text
+
+
 def test_the_card_adds_up_to_the_model() -> None:
     text = to_html(Page(instrument(trauma(), classes=2, threshold=0.07), RISK))
     for words in ("Start: the average", "4.0%", "gcs total ≤ 8.5", "+46.0 pp", "Flag above 7%"):

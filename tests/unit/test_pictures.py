@@ -6,6 +6,7 @@ import builtins
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
 from random import Random
 from typing import Any
@@ -21,6 +22,7 @@ from figs_spark.pictures.importances import draw_importances
 from figs_spark.pictures.layout import DROP, GAP, Box, place_tree, rows_of, tree_size
 from figs_spark.pictures.lettering import shortened, text_width, wrapped
 from figs_spark.pictures.nodes import node_box
+from figs_spark.pictures.overview import draw_overview
 from figs_spark.pictures.shapes import Compound, Drawing, Rect, Shape, Text
 from figs_spark.pictures.svg import to_html, to_svg
 from figs_spark.pictures.trees import MARGIN, draw_model
@@ -424,3 +426,10 @@ def test_a_waterfall_stays_on_its_paper(model: TreeSum) -> None:
     for bar in bars(drawing):
         assert 0 <= bar.x < bar.x + bar.width <= drawing.width
     ElementTree.fromstring(to_svg(drawing))
+
+
+def test_an_overview_of_many_groups_keeps_their_counts() -> None:
+    large = replace(trauma().trees[0], rows=1_234_567, weight=1_234_567.0)
+    model = replace(trauma(), trees=(large, *trauma().trees[1:]))
+    shown = to_svg(draw_overview("Risk", {f"group {k}": model for k in range(12)}))
+    assert shown.count("1,234,567") == 12

@@ -133,6 +133,18 @@ def test_some_model_gets_better() -> None:
     assert max(gains) > 0.01
 
 
+def test_a_set_pays_for_its_freedom_here_too() -> None:
+    """60 categories without effect; greed does not take them, and recutting does not either."""
+    for seed in range(6):
+        data = patients(seed, rows=300)
+        codes = np.random.default_rng(seed).integers(0, 60, 300) * 1.0
+        data = replace(data, X=np.column_stack([data.X, codes]), categorical=(3,))
+        growth = grown(data, max_splits=5, category_smoothing=20.0)
+        assert 3 not in [split.feature for split in growth.model.splits]
+        recut(growth, data.backend)
+        assert 3 not in [split.feature for split in growth.model.splits]
+
+
 def test_rows_may_come_in_any_blocks_and_categories_are_recut_as_sets() -> None:
     data = replace(patients(1), categorical=(0,))
     model = finished(data, max_splits=6).model

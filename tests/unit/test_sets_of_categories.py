@@ -6,8 +6,11 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from figs_spark.engine.bins import make_bins
+from figs_spark.engine.constraints import Constraints
 from figs_spark.engine.grower import grow
 from figs_spark.engine.kernels import split as kernel
 from figs_spark.engine.kernels.records import CutLimits
@@ -16,7 +19,8 @@ from figs_spark.stages.cross_validation import fold_losses, size_table
 from figs_spark.treesum import Feature, Node, Split, TreeSum
 from figs_spark.treesum.serialization import from_json, to_json
 from figs_spark.treesum.text import rules
-from tests.support.small import Data
+from tests.support.oracle import figs
+from tests.support.small import Data, steps
 
 ROWS = 2_000
 WEAK = 0.15  # what the number adds
@@ -49,6 +53,53 @@ def test_the_gain_of_a_set_is_its_own(data: Data) -> None:
     assert model.splits == only_codes.fit(max_splits=1).splits
 
 
+@pytest.fixture(scope="module")
+def risks() -> Data:
+    """A rare sign of high risk, where half have the outcome; elsewhere few do. 60 categories have
+    no effect, and a number has a weak one among those of high risk."""
+    random = np.random.default_rng(4)
+    high, code = random.random(3_000) < 0.15, random.integers(0, 60, 3_000)
+    number = random.integers(0, 4, 3_000)
+    risk = np.where(high, 0.4 + 0.06 * number, 0.02)
+    y = (random.random(3_000) < risk).astype(float)
+    X = np.column_stack([high, code, number]).astype(float)
+    return Data(X, y, classes=2, categorical=(1,))
+
+
+WAYS = {
+    "greedy": {},
+    "with a ridge": {"ridge": None},
+    "polished": {"ridge": None, "polish": True},
+    "by the logistic loss": {"logistic": True},
+    "with drawn features": {"features_per_step": 2},
+    "with constraints": {"constraints": Constraints(costs=(1e-9, 0.0, 0.0))},
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_set_pays_by_the_variance_of_its_leaf(risks: Data, way: str) -> None:
+    model = risks.fit(max_splits=3, category_smoothing=20.0, **WAYS[way])
+    assert 0 in [split.feature for split in model.splits]
+    assert 1 not in [split.feature for split in model.splits]
+
+
+@given(seed=st.integers(0, 1 << 20), smoothing=st.sampled_from([0.0, 5.0]), weighted=st.booleans())
+@settings(max_examples=25, deadline=None)
+def test_sets_compete_as_in_the_oracle(seed: int, smoothing: float, weighted: bool) -> None:
+    random = np.random.default_rng(seed)
+    X = np.column_stack([random.integers(0, n, 150) for n in (3, 40, 5, 20)]).astype(float)
+    risk = 0.05 + 0.5 * (X[:, 0] == 2) + 0.4 * (X[:, 1] < 8)
+    y = (random.random(150) < risk) + random.normal(0, 0.01, 150)
+    w = random.uniform(0.5, 2.0, 150) if weighted else None
+    data = Data(X, y, weight=w, categorical=(1, 2, 3))
+    model = data.fit(max_splits=5, category_smoothing=smoothing)
+    expected = figs(X, y, w, max_splits=5, categorical=(1, 2, 3), smoothing=smoothing)
+    assert [step[:2] for step in steps(model)] == [step[:2] for step in expected]
+    for mine, theirs in zip(steps(model), expected, strict=True):
+        np.testing.assert_allclose(mine.left, theirs.left, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(mine.right, theirs.right, rtol=1e-9, atol=1e-9)
+
+
 def test_few_categories_pay_nothing() -> None:
     random = np.random.default_rng(1)
     X = random.integers(0, 16, (500, 3)).astype(float)
@@ -78,10 +129,10 @@ def test_the_compiled_prices_are_the_plain_ones(data: Data) -> None:
             start, missing = cuts._span(j)
             total = histograms[k, start : missing + 1].sum(axis=0)
             histograms[k, missing] += [100.0, 3000.0] - total
-    limits = CutLimits(1, 0.0, 0.0, 1e-9, noise=0.25)
-    prices = cuts.prices(histograms, limits)
+    limits, noise = CutLimits(1, 0.0, 0.0, 1e-9), 0.25
+    prices = cuts.prices(histograms, [noise] * 4)
     assert (prices[:, 0] == 0).all()
-    assert (prices[:, 1] > 2 * FREE_GAIN * limits.noise * 60).all()
+    assert (prices[:, 1] > 2 * FREE_GAIN * noise * 60).all()
     assert (prices[:, 2] == 0).all()
     found = []
     for run in (kernel.best_cuts, kernel.best_cuts_plain):

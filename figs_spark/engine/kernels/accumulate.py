@@ -46,11 +46,11 @@ def accumulate(packed, trees, slots, layout, sums):
             if k != grown:
                 _walk(codes, rows, taken, trees, k, leaves[k])
         if layout.curved:
-            gradients(packed, rows, taken, leaves, trees, layout.start, shares, sums.squares)
+            gradients(packed, rows, taken, leaves, trees, layout.start, shares)
         else:
-            _residuals(packed, rows, taken, leaves, trees, shares, sums.squares)
+            _residuals(packed, rows, taken, leaves, trees, shares)
         if slots.root >= 0:
-            _add_full(packed, rows, every[:taken], shares, layout, sums.full, np.uint64(slots.root))
+            _add_full(packed, rows, every[:taken], shares, layout, sums, np.uint64(slots.root))
         for k in range(total):
             distinct = _sort(leaves[k], taken, counts, order, seen, ends)
             at = 0
@@ -60,7 +60,7 @@ def accumulate(packed, trees, slots, layout, sums):
                 node = seen[q]
                 if slots.full[node] >= 0:
                     into = np.uint64(slots.full[node])
-                    _add_full(packed, rows, some, shares, layout, sums.full, into)
+                    _add_full(packed, rows, some, shares, layout, sums, into)
                 if slots.overlap[node] >= 0:
                     child = slots.child, leaves[grown]
                     _add_overlap(
@@ -105,7 +105,7 @@ def _rows_of_children(child, rows, taken, leaves):
 
 
 @jit.compiled
-def _residuals(packed, rows, taken, leaves, trees, shares, squares):
+def _residuals(packed, rows, taken, leaves, trees, shares):
     """w * residual of each row."""
     target, weight, value, total = packed.target, packed.weight, trees.value, len(trees.roots)
     for m in range(taken):
@@ -115,7 +115,6 @@ def _residuals(packed, rows, taken, leaves, trees, shares, squares):
             r = target[i, c]
             for k in range(total):
                 r -= value[leaves[k, m], c]
-            squares[0] += w * r * r
             shares[m, c] = w * r
 
 
@@ -145,13 +144,27 @@ def _sort(leaves, taken, counts, order, seen, ends):
 
 
 @jit.compiled
-def _add_full(packed, rows, order, shares, layout, full, slot):
-    """Rows into one histogram: w * r, w and, if they are counted, the number of rows."""
+def _add_full(packed, rows, order, shares, layout, sums, slot):
+    """Rows into one histogram: w * r, w and, if they are counted, the number of rows; and the
+    moments of their targets."""
+    _add_moments(packed, rows, order, sums.moments[slot])
     for start in range(0, packed.bins.shape[1], FEATURES):
         stop = min(start + FEATURES, packed.bins.shape[1])
         _add_features(
-            packed, rows, order, shares, layout, full, slot, np.uint64(start), np.uint64(stop)
+            packed, rows, order, shares, layout, sums.full, slot, np.uint64(start), np.uint64(stop)
         )
+
+
+@jit.compiled
+def _add_moments(packed, rows, order, moments):
+    target, weight = packed.target, packed.weight
+    outputs = target.shape[1]
+    for m in order:
+        i = rows[m]
+        for c in range(outputs):
+            share = weight[i] * target[i, c]
+            moments[c] += share
+            moments[outputs] += share * target[i, c]
 
 
 @jit.compiled
@@ -241,17 +254,19 @@ def accumulate_plain(packed, trees, slots, layout, sums):
         expected, curvature = probabilities(expected + layout.start)
         shares = [curvature * weight[:, None]]
     residual = packed.target[kept] - expected
-    sums.squares[0] += (weight[:, None] * residual**2).sum()
     channels = [residual * weight[:, None], *shares, weight] + [count] * bool(layout.counted)
-    stacked = np.column_stack(channels)
+    stacked, target = np.column_stack(channels), packed.target[kept]
+    moments = weight[:, None] * np.column_stack([target, (target**2).sum(axis=1)])
     if slots.root >= 0:
         _bincount(bins, layout.offsets, stacked, sums.full[slots.root])
+        sums.moments[slots.root] += moments.sum(axis=0)
     for at in leaves:
         for node in np.unique(at):
             here = at == node
             if slots.full[node] >= 0:
                 into = sums.full[slots.full[node]]
                 _bincount(bins[here], layout.offsets, stacked[here], into)
+                sums.moments[slots.full[node]] += moments[here].sum(axis=0)
             if slots.overlap[node] >= 0:
                 child = slots.child[leaves[slots.grown]]
                 _overlaps_plain(bins, weight, here, child, slots, layout, sums.overlap, node)

@@ -22,7 +22,7 @@ SEVERAL = 0.5  # the curvature with several scores
 
 
 @jit.compiled
-def gradients(packed, rows, taken, leaves, trees, start, shares, squares):
+def gradients(packed, rows, taken, leaves, trees, start, shares):
     """Of each row w * (y - p) by output, and then w * h."""
     target, weight, value, total = packed.target, packed.weight, trees.value, len(trees.roots)
     outputs = target.shape[1]
@@ -35,9 +35,7 @@ def gradients(packed, rows, taken, leaves, trees, start, shares, squares):
             shares[m, c] = f
         shares[m, outputs] = weight[i] * _to_probabilities(shares[m, :outputs])
         for c in range(outputs):
-            r = target[i, c] - shares[m, c]
-            squares[0] += weight[i] * r * r
-            shares[m, c] = weight[i] * r
+            shares[m, c] = weight[i] * (target[i, c] - shares[m, c])
 
 
 @jit.compiled

@@ -65,7 +65,7 @@ class SumArrays(NamedTuple):
 
     full: Floats  # (slots, bins, channels)
     overlap: Floats  # (slots, bins)
-    squares: Floats  # (1,) sum of w * r^2 over the rows that counted
+    moments: Floats  # (slots, outputs + 1) of the target: sum of w * y, and of w * |y|^2
 
 
 class EdgeArrays(NamedTuple):
@@ -97,7 +97,6 @@ class CutLimits(NamedTuple):
     empty: float  # a side with no more weight than this counts as empty
     tie: float
     ridge: float = 0.0  # that is added to the weight of a side
-    noise: float = 0.0  # what a row without any effect adds to the gain of a set that is free
 
 
 class EnsembleArrays(NamedTuple):

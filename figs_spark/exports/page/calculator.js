@@ -294,6 +294,7 @@
   function decision(result) {
     if (model.classes !== 2) return "";
     if (model.thresholds) return `Decision: ${model.labels[result.chosen]}`;
+    if (!model.flags) return "No threshold was chosen.";
     const limit = percent(Math.max(0, model.threshold));
     if (model.threshold < 0) return "Flagged: with this threshold, everyone is.";
     return result.chosen === 1

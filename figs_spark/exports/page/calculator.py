@@ -155,7 +155,7 @@ def _result(model: Instrument) -> Html:
 
 def _gauge(model: Instrument) -> Html:
     limit = NOTHING
-    if model.thresholds is None and 0 <= model.threshold <= 1:
+    if model.flags and 0 <= model.threshold <= 1:
         limit = element("div", id="result-limit", class_="limit")
     inside = element("div", id="result-mark", class_="mark")
     return element("div", inside, limit, class_="gauge", aria_hidden="true")

@@ -16,6 +16,7 @@ from figs_spark.exports.page.markup import NOTHING, Html, element, joined, table
 from figs_spark.exports.page.program import worded
 from figs_spark.treesum import Node, TreeSum
 from figs_spark.treesum.nodes import LOGIT, SOFTMAX
+from figs_spark.treesum.paths import merged, turns_to_leaves
 from figs_spark.treesum.points import Points
 from figs_spark.treesum.reading import MINUS, Labels, Reading
 from figs_spark.treesum.small_cells import HIDDEN
@@ -150,33 +151,22 @@ def _ends(line: Line) -> tuple[Figure, Figure]:
 
 
 def _tree(k: int, tree: Node, scale: Scale, fields: Mapping[int, Field]) -> Iterator[Html]:
-    leaves = list(_leaves(tree, fields))
-    for place, (conditions, leaf) in enumerate(leaves):
+    leaves = list(turns_to_leaves(tree))
+    for place, (turns, leaf) in enumerate(leaves):
         first = []
         if place == 0:
             first = [element("th", f"Tree {k + 1}", scope="rowgroup", rowspan=str(len(leaves)))]
         box = element("span", class_="tick", aria_hidden="true")
-        words = "; and ".join(conditions) or "always"
+        told = merged(scale.one.features, turns)
+        words = "; and ".join(worded(fields[s.feature], s, left) for s, left in told) or "always"
         values = [element("td", text) for text in scale.added(k, leaf)]
         yield element("tr", *first, element("td", box, words, class_="when"), *values)
-
-
-def _leaves(
-    node: Node, fields: Mapping[int, Field], conditions: tuple[str, ...] = ()
-) -> Iterator[tuple[tuple[str, ...], Node]]:
-    if not (branches := node.branches):
-        yield conditions, node
-        return
-    split, left, right = branches
-    for child, is_left in ((left, True), (right, False)):
-        words = worded(fields[split.feature], split, is_left)
-        yield from _leaves(child, fields, (*conditions, words))
 
 
 def _total(model: Instrument, points: Points | None) -> str:
     if points:
         words = "Total of points"
-        if model.classes == 2 and model.thresholds is None and 0 <= model.threshold <= 1:
+        if model.flags and 0 <= model.threshold <= 1:
             least = next((t for t in range(points.largest + 1) if _flags(model, points, t)), None)
             words += "" if least is None else f". Flag from {least} points on."
         return words
@@ -188,7 +178,7 @@ def _total(model: Instrument, points: Points | None) -> str:
     words = "Sum: the risk, at least 0% and at most 100%."
     if model.outcome.link == LOGIT:
         words = "Sum: the log odds; the table below has the risk."
-    if model.thresholds is None and 0 <= model.threshold <= 1:
+    if model.flags and 0 <= model.threshold <= 1:
         words += f" Flag above {number(100 * model.threshold)}%."
     return words
 

@@ -39,7 +39,7 @@ def facts_section(
     ]
     if remarks:
         pairs.append(("To be known", element("ul", *(element("li", text) for text in remarks))))
-    return _caution(statement) + _tiles(results) + definitions(pairs)
+    return _caution(statement) + _tiles(results, model) + definitions(pairs)
 
 
 def _caution(statement: Statement) -> Html:
@@ -47,15 +47,16 @@ def _caution(statement: Statement) -> Html:
     return element("div", element("p", title, statement.html("doNotUseWhen")), class_="caution")
 
 
-def _tiles(results: Evaluated | None) -> Html:
+def _tiles(results: Evaluated | None, model: Instrument) -> Html:
     if results is None:
         return element("p", "How well it performs: ", element("span", NOT_STATED, class_="absent"))
     whole = results.overall
+    point = "operating point" if model.flags else f"default threshold, {100 * model.threshold:g}%"
     flagged = results.operating_points[0].get("flaggedPerThousand")
     tiles = [
         (shown(whole["auc"], 2), f"AUC, {_range(with_interval(whole, 'auc', 2))}"),
-        (shown(whole.get("sensitivity"), percent=True), "sensitivity at the operating point"),
-        (shown(whole.get("specificity"), percent=True), "specificity at the operating point"),
+        (shown(whole.get("sensitivity"), percent=True), f"sensitivity at the {point}"),
+        (shown(whole.get("specificity"), percent=True), f"specificity at the {point}"),
         (shown(flagged, 0), "flagged of 1,000 patients"),
         (shown(whole.get("oe"), 2), "observed / expected events"),
         (shown(whole.get("slope"), 2), "calibration slope"),
@@ -107,4 +108,5 @@ def _evaluated(results: Evaluated | None) -> Content:
 def _threshold(model: Instrument) -> Content:
     if model.classes != 2 or model.thresholds is not None:
         return "none" if model.thresholds is None else f"thresholds {list(model.thresholds)}"
-    return f"flags a risk above {100 * model.threshold:g}%" if model.threshold >= 0 else "everyone"
+    rule = f"flags a risk above {100 * model.threshold:g}%" if model.threshold >= 0 else "everyone"
+    return rule if model.flags else f"none was chosen; the default {rule}"

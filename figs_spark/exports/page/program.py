@@ -20,7 +20,7 @@ from figs_spark.treesum.strict_json import plain
 from figs_spark.treesum.text import value_text
 from figs_spark.treesum.times import DATE, DAY
 
-COMPARISONS = "≤>"
+COMPARISONS = "≤>≥<"  # of numbers, then of texts with an order
 LINKS = (IDENTITY, LOGIT, SOFTMAX)  # that calculator.js knows
 
 
@@ -33,6 +33,7 @@ def make_program(model: Instrument, fields: Mapping[int, Field]) -> dict[str, An
         "classes": model.classes,
         "labels": list(model.labels),
         "threshold": model.threshold,
+        "flags": model.flags,
         "thresholds": None if model.thresholds is None else list(model.thresholds),
         "groups": [str(group) for group in model.groups],
         "fields": [_field(field) for field in fields.values()],
@@ -112,6 +113,10 @@ def _values(field: Field, split: Split, left: bool) -> str:
             return "any value" if left == (split.threshold > 0) else ""
         unit = f" {field.unit}" if field.unit else ""
         return f"{COMPARISONS[0 if left else 1]} {value_text(field.feature, split.threshold)}{unit}"
+    if field.feature.ordered and field.feature.categories is not None:
+        first = min(split.categories or (), key=field.feature.categories.index)
+        sign = COMPARISONS[2 if left == split.listed_left else 3]
+        return f"{sign} {field.feature.label(first)}"
     labels = [field.feature.label(category) for category in split.categories or ()]
     if left == split.listed_left:
         return " or ".join(labels)

@@ -26,6 +26,7 @@ from pyspark.sql.types import (
 
 from figs_spark.dataframes.codes import level_column, resolved_column
 from figs_spark.dataframes.columns import check_collations, column, field, folding, listed, quoted
+from figs_spark.dataframes.compat import file_batches
 from figs_spark.dataframes.positions import position
 from figs_spark.treesum import Feature
 from figs_spark.treesum.levels import LevelFeature
@@ -38,6 +39,7 @@ TIME_TYPES: dict[str, type[DataType]] = {
     LOCAL_TIMESTAMP: TimestampNTZType,
 }
 RESERVED = ("figs_spark_partition", "figs_spark_membership_")  # begin names that training adds
+FIRST_ROWS = 64  # that are read for the length of the first array
 OUTPUT_PARAMS = (
     "predictionCol",
     "probabilityCol",
@@ -137,7 +139,8 @@ def _from_one_column(dataset: DataFrame, name: str) -> Inputs:
     packed = packed_column(source)
     features = _from_metadata(source)
     if features is None:
-        size = dataset.where(column(name).isNotNull()).select(F.size(packed)).first()
+        with file_batches(dataset.sparkSession, FIRST_ROWS):
+            size = dataset.where(column(name).isNotNull()).select(F.size(packed)).first()
         length = 0 if size is None else int(size[0])
         features = tuple(Feature(f"{name}[{j}]") for j in range(length))
     return Inputs(features, packed, (name,))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,13 +15,9 @@ from pyspark.sql import functions as F
 from figs_spark.dataframes.columns import column
 from figs_spark.dataframes.compat import check_frame, table_udf
 from figs_spark.dataframes.derived import needed_for
-from figs_spark.dataframes.labels import BOOLEANS, class_metadata
+from figs_spark.dataframes.labels import class_metadata
 from figs_spark.exports import levels
 from figs_spark.exports.instrument import Family, Instrument, Patient
-from figs_spark.pictures.axes import to_axes
-from figs_spark.pictures.shapes import Drawing
-from figs_spark.pictures.svg import to_html, to_svg
-from figs_spark.pictures.trees import WIDTH
 from figs_spark.stages.base.deriving import Deriving
 from figs_spark.stages.base.exporting import Exporting, version
 from figs_spark.stages.base.frames import as_frame, with_feature_names
@@ -34,14 +29,13 @@ from figs_spark.stages.base.inputs import (
 )
 from figs_spark.stages.base.persistence import Persistent
 from figs_spark.stages.base.rows import by_name, in_order
-from figs_spark.treesum import Feature, TreeSum
+from figs_spark.stages.base.shown import Shown
+from figs_spark.treesum import TreeSum
 from figs_spark.treesum.adjustments import Adjustment
 from figs_spark.treesum.contents import read_classes
-from figs_spark.treesum.fingerprint import short, stage_fingerprint
+from figs_spark.treesum.fingerprint import stage_fingerprint
 from figs_spark.treesum.prediction import THRESHOLD, Outcome
-from figs_spark.treesum.reading import Labels
 from figs_spark.treesum.times import to_number
-from figs_spark.treesum.visible import visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,7 +44,7 @@ if TYPE_CHECKING:
 MOST_NATIVE_OUTPUTS = 20  # more scores than these are computed by Python workers
 
 
-class FittedModel(Deriving, Persistent, Exporting, Model):
+class FittedModel(Deriving, Shown, Persistent, Exporting, Model):
     """A fitted model of any family.
 
     A subclass for the family (one sum, many, one per group) defines the scores; a subclass for the
@@ -90,11 +84,6 @@ class FittedModel(Deriving, Persistent, Exporting, Model):
             )
 
     # Defined by the family
-
-    @property
-    @abstractmethod
-    def _features(self) -> tuple[Feature, ...]:
-        """The features that the model was trained on, in their order."""
 
     @property
     @abstractmethod
@@ -145,10 +134,6 @@ class FittedModel(Deriving, Persistent, Exporting, Model):
         unless `full`.
         """
 
-    @abstractmethod
-    def _drawing(self, width: float, small_cell: int | None = None) -> Drawing:
-        """The picture; trees that do not fit into one row of this width fill several rows."""
-
     def _details(self, features: Sequence[Column]) -> dict[str, Column]:
         """Further output columns by name."""
         return {}
@@ -194,18 +179,6 @@ class FittedModel(Deriving, Persistent, Exporting, Model):
     @abstractmethod
     def _outputs(self, scores: Sequence[Column], predicted: Sequence[Column]) -> dict[str, Column]:
         """The output columns by name, in order."""
-
-    @abstractmethod
-    def _outcome(self) -> str:
-        """The end of the sentence "the sum is ..."."""
-
-    def _sum_words(self) -> str:
-        """The same of a single sum of trees, if the model has several."""
-        return self._outcome()
-
-    def _output_names(self) -> Sequence[str] | None:
-        """The names of the outputs, if there are several."""
-        return None
 
     # Scoring
 
@@ -267,83 +240,7 @@ class FittedModel(Deriving, Persistent, Exporting, Model):
             values = np.array([list(cells)], dtype=object)
         return self._raw_scores(values), single
 
-    # Text and picture
-
-    @abstractmethod
-    def _text(self, small_cell: int | None = None) -> str:
-        """What `print(model)` shows before the fingerprint."""
-
-    def __str__(self) -> str:
-        return self.toText()
-
-    def toText(self, smallCell: int | None = None) -> str:
-        """What `print(model)` shows; counts of rows below `smallCell` are hidden.
-
-        They show as "<11", inner nodes then show no count, and if a single leaf is hidden, so is
-        the next smallest.
-        """
-        if not self._features:
-            return f"{type(self).__name__}: not fitted"
-        return f"{visible(self._text(smallCell))}\n\nFingerprint {short(self.fingerprint)}"
-
-    @property
-    def toDebugString(self) -> str:
-        """The model as text, as `print(model)` shows it."""
-        return str(self)
-
-    def plot(self, ax: Any = None, width: float = WIDTH) -> Any:
-        """Draw the model with matplotlib, on these axes or on a new figure; returns the axes.
-
-        `width` is the width of a row of trees, in pixels of 1/96 inch. The picture is scaled to fit
-        into axes of yours.
-        """
-        self._check_fitted()
-        return to_axes(self._drawing(width), ax)
-
-    def toSVG(self, width: float = WIDTH, smallCell: int | None = None) -> str:
-        """The picture as SVG text, for a file or a page; `smallCell` as in `toText`."""
-        self._check_fitted()
-        return to_svg(self._drawing(width, smallCell))
-
-    def _repr_html_(self) -> str:
-        """The pictures in a notebook."""
-        if not self._features:
-            return f"<p>{html.escape(str(self))}</p>"
-        return to_html(*self._pictures())
-
-    def _pictures(self) -> Sequence[Drawing]:
-        """What a notebook shows."""
-        return [self._drawing(WIDTH)]
-
-    def _labels(self, small_cell: int | None = None) -> Labels:
-        names = self._output_names()
-        return Labels(
-            subject=self._subject(),
-            outcome=self._sum_words(),
-            percent=self._classes > 0,
-            outputs=tuple(names) if names else ("",),
-            small_cell=small_cell,
-            remarks=self._remarks(),
-        )
-
-    def _remarks(self) -> tuple[str, ...]:
-        """What a reader of the picture or of an export must know besides."""
-        return ()
-
-    def _subject(self) -> str:
-        label = self.getOrDefault("labelCol")
-        if self._classes == 0:
-            return f"Prediction of {label}"
-        if self._classes > 2:
-            return f"Score of each class of {label}"
-        return f"Probability of {self._positive()}"
-
-    def _positive(self) -> str:
-        """What class 1 of two stands for: "died = 1", "outcome = dead", or "died" if it is true."""
-        label = self.getOrDefault("labelCol")
-        if self._class_names == BOOLEANS:
-            return str(label)
-        return f"{label} = {self._class_names[1] if self._class_names else 1}"
+    # Rows
 
     def _cells(self, row: Any) -> list[Any]:
         """The values of one row in the order of the features."""

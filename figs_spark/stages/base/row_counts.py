@@ -10,7 +10,8 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from figs_spark.dataframes.columns import column
-from figs_spark.dataframes.compat import fewer_partitions
+from figs_spark.dataframes.compat import fewer_partitions, file_batches
+from figs_spark.engine.table import read_rows
 from figs_spark.stages.base.inputs import Inputs
 
 MAX_CLASSES = 255  # a class is stored in one byte
@@ -54,11 +55,14 @@ def count_rows(
         counts |= {"ids_high": F.max(hashed), "ids_low_inverted": F.max(F.bitwise_not(hashed))}
     aggregates = [expression.alias(name) for name, expression in counts.items()]
     dataset = fewer_partitions(dataset).withColumn(PARTITION, F.spark_partition_id())
-    if not classification:
-        return [_with_defaults(row) for row in dataset.agg(*aggregates).collect()]
-    is_class = has_label & (label == F.floor(label)) & (label >= 0) & (label < MAX_CLASSES)
-    bucket = F.when(is_class, label).otherwise(-1.0).alias("class")
-    return [_with_defaults(row) for row in dataset.groupBy(bucket).agg(*aggregates).collect()]
+    classes = []
+    if classification:
+        is_class = has_label & (label == F.floor(label)) & (label >= 0) & (label < MAX_CLASSES)
+        classes.append(F.when(is_class, label).otherwise(-1.0).alias("class"))
+    width = 1 if inputs.packed is None else len(inputs.features)
+    with file_batches(dataset.sparkSession, read_rows(width)):
+        counted = dataset.groupBy(*classes).agg(*aggregates).collect()
+    return [_with_defaults(row) for row in counted]
 
 
 def total_counts(counts: Sequence[Counts]) -> Counts:

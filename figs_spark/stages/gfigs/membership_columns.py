@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, DataType, NumericType, StringType
 
 from figs_spark.dataframes.columns import field, folding, listed
-from figs_spark.dataframes.positions import position
+from figs_spark.dataframes.positions import SHORT, position
 from figs_spark.stages.base.categories import code_text, count_categories
 from figs_spark.stages.base.inputs import Inputs
 from figs_spark.stages.gfigs.groups import Group
@@ -53,13 +53,15 @@ class MembershipColumn:
         return [*names, f"{self.name} is missing"] if self.missing else names
 
     def slot_values(self, cell: Column) -> list[Column]:
-        """The values of the slots."""
+        """The values of the slots, as arrays."""
         value = self.value(cell)
         if self.kind == NUMBER:
-            values = [F.coalesce(value, F.lit(self.fill))]
+            values = [F.array(F.coalesce(value, F.lit(self.fill)))]
+        elif len(self.categories) > SHORT:
+            values = [_one_of(len(self.categories), position(value, self.categories))]
         else:
-            values = [F.when(value == F.lit(c), 1.0).otherwise(0.0) for c in self.categories]
-        return [*values, F.when(value.isNull(), 1.0).otherwise(0.0)] if self.missing else values
+            values = [F.array(_indicator(value == F.lit(c))) for c in self.categories]
+        return [*values, F.array(_indicator(value.isNull()))] if self.missing else values
 
     def value(self, cell: Column) -> Column:
         """The cell as double or text; null if it is missing."""
@@ -273,8 +275,23 @@ def _warn(column: MembershipColumn, groups: Sequence[Group]) -> None:
 def vector(columns: Sequence[MembershipColumn], cells: Sequence[Column]) -> Column:
     """All slots of all columns, as one vector."""
     pairs = zip(columns, cells, strict=True)
-    slots = [value for column, cell in pairs for value in column.slot_values(cell)]
-    return array_to_vector(F.array(*slots))
+    slots = [values for column, cell in pairs for values in column.slot_values(cell)]
+    return array_to_vector(F.concat(*slots))
+
+
+def _indicator(condition: Column) -> Column:
+    return F.when(condition, 1.0).otherwise(0.0)
+
+
+def _one_of(slots: int, place: Column) -> Column:
+    """An array of zeros with a one at a place; without one if the place is -1 or null.
+
+    A condition for each of hundreds of categories would be more code than Java compiles.
+    """
+    zero = F.lit(0.0)
+    after = F.array_repeat(zero, (F.lit(slots - 1) - place).cast("int"))
+    one = F.concat(F.array_repeat(zero, place.cast("int")), F.array(F.lit(1.0)), after)
+    return F.when(place >= 0, one).otherwise(F.array_repeat(zero, slots))
 
 
 def to_list(columns: Sequence[MembershipColumn]) -> list[dict[str, Any]]:

@@ -13,11 +13,7 @@ from pyspark.sql import functions as F
 from figs_spark.dataframes.columns import column, field
 from figs_spark.dataframes.expressions import COLUMNS
 from figs_spark.exports.instrument import Family, Patient
-from figs_spark.pictures.axes import to_axes
-from figs_spark.pictures.overview import draw_overview, used_features
-from figs_spark.pictures.shapes import Drawing, stacked
-from figs_spark.pictures.svg import to_svg
-from figs_spark.pictures.trees import WIDTH, draw_model
+from figs_spark.pictures.waterfall import DrawnExplanation
 from figs_spark.stages.base.inputs import packed_column, with_scoring_array
 from figs_spark.stages.base.model import FittedModel
 from figs_spark.stages.base.outputs import ClassificationOutputs, RegressionOutputs
@@ -34,21 +30,20 @@ from figs_spark.stages.gfigs.groups import (
 from figs_spark.stages.gfigs.logistic import LogisticMembership, read_logistic
 from figs_spark.stages.gfigs.membership import PROBABILITY, VECTOR, Membership
 from figs_spark.stages.gfigs.membership_columns import check_scoring_type, from_list, to_list
-from figs_spark.stages.gfigs.params import CLASSIFICATION, MIXTURE, POOLED, REGRESSION, SHRINK
+from figs_spark.stages.gfigs.params import CLASSIFICATION, MIXTURE, REGRESSION
+from figs_spark.stages.gfigs.shown import ShownByGroup
 from figs_spark.treesum import Feature, TreeSum
 from figs_spark.treesum.adjustments import Adjustment
 from figs_spark.treesum.contents import read_groups
 from figs_spark.treesum.nodes import IDENTITY, only_named
 from figs_spark.treesum.serialization import to_dict
-from figs_spark.treesum.side_by_side import side_by_side
-from figs_spark.treesum.text import describe_each, rules
 
 if TYPE_CHECKING:
     import pandas as pd
     from typing_extensions import Self
 
 
-class GroupedModel(Calibrating):
+class GroupedModel(ShownByGroup, Calibrating):
     """A fitted G-FIGS, for a numeric outcome or for classes."""
 
     _figs_class: type[FIGSModel]
@@ -60,11 +55,6 @@ class GroupedModel(Calibrating):
         self._membership: Membership | None = None
 
     # Contents
-
-    @property
-    def groups(self) -> tuple[Group, ...]:
-        """The groups, in order."""
-        return tuple(self._sums)
 
     @property
     def models(self) -> dict[Group, Any]:
@@ -143,98 +133,17 @@ class GroupedModel(Calibrating):
         self._check_group(group)
         return self._model_of(self.groups.index(group), group)
 
+    def explain(self, row: Any) -> DrawnExplanation:
+        """What each tree adds for one row, by the model of its group; see that of a FIGS model.
+
+        `row` has names (a dict, a Spark Row, a pandas Series) and the group in `groupCol`.
+        """
+        explanation: DrawnExplanation = self._model_for(self._group_of(row)).explain(row)
+        return explanation
+
     def _check_group(self, group: Any) -> None:
         if group not in self._sums:
             raise ValueError(f"There is no group {group!r}; there are {list(self._sums)}.")
-
-    # Text and picture
-
-    def _parts_by_heading(self) -> dict[str, TreeSum]:
-        name, sums = self.getOrDefault("groupCol"), list(self._sums.values())
-        if self.getOrDefault("weighting") == POOLED and all(s == sums[0] for s in sums):
-            return {f"All groups of {name}": sums[0]}
-        return {
-            f"{name} = {group} (effective sample size {size:,.0f})": self._sums[group]
-            for group, size in self._effective.items()
-        }
-
-    @property
-    def _together(self) -> TreeSum | None:
-        """With weighting "shrink": the one structure, with a value for each group in every node."""
-        if self.getOrDefault("weighting") != SHRINK:
-            return None
-        return side_by_side(list(self._sums.values()))
-
-    def _text(self, small_cell: int | None = None) -> str:
-        name, weighting = (self.getOrDefault(p) for p in ("groupCol", "weighting"))
-        title = f"{type(self).__name__}: {len(self.groups)} groups of {name}, {weighting} weights"
-        if weighting in (POOLED, SHRINK):
-            title = f"{type(self).__name__}: one model for {len(self.groups)} groups of {name}"
-        if (together := self._together) is not None:
-            parts, columns = {f"A column of values for each {name}": together}, self._group_names
-            return describe_each(parts, f"{title}, {SHRINK}", self._outcome(), columns, small_cell)
-        parts = self._parts_by_heading()
-        return describe_each(parts, title, self._outcome(), self._output_names(), small_cell)
-
-    @property
-    def _group_names(self) -> list[str]:
-        return list(map(str, self.groups))
-
-    def rules(self, full: bool = False) -> pd.DataFrame:
-        """One row per leaf: group, tree, leaf, path as text, value, rows, weight."""
-        import pandas as pd
-
-        self._check_fitted()
-        parts = [rules(tree_sum, self._output_names(), full) for tree_sum in self._sums.values()]
-        for group, part in zip(self._sums, parts, strict=True):
-            part.insert(0, "group", pd.Series([group] * len(part), dtype=object))
-        return pd.concat(parts, ignore_index=True)
-
-    def _drawings(self, width: float, small_cell: int | None = None) -> list[Drawing]:
-        parts, labels = self._parts_by_heading().items(), self._labels(small_cell)
-        if (together := self._together) is not None:
-            labels = replace(labels, outputs=tuple(self._group_names))
-            heading = f"{labels.subject}, by {self.getOrDefault('groupCol')}"
-            return [draw_model(together, labels, width, heading)]
-        return [draw_model(tree_sum, labels, width, heading) for heading, tree_sum in parts]
-
-    def _drawing(self, width: float, small_cell: int | None = None) -> Drawing:
-        return stacked(self._subject(), self._drawings(width, small_cell))
-
-    def _pictures(self) -> Sequence[Drawing]:
-        """Which features the groups use, and one picture for each group."""
-        drawings = self._drawings(WIDTH)
-        return [self._overview(), *drawings] if len(drawings) > 1 else drawings
-
-    @property
-    def featuresByGroup(self) -> pd.DataFrame:
-        """The share of each feature in the gain, a row per feature and a column per group.
-
-        Features that no group splits on are left out; the most important ones come first.
-        """
-        import pandas as pd
-
-        self._check_fitted()
-        sums = list(self._sums.values())
-        used = used_features(sums)
-        names = pd.Index([self.featureNames[j] for j in used], name="feature")
-        shares = {g: s.importances()[used] for g, s in self._sums.items()}
-        return pd.DataFrame(shares, index=names)
-
-    def plotOverview(self, ax: Any = None) -> Any:
-        """Draw which features each group uses, side by side; returns the matplotlib axes."""
-        self._check_fitted()
-        return to_axes(self._overview(), ax)
-
-    def toOverviewSVG(self) -> str:
-        """The same as SVG text, for a file or a page."""
-        self._check_fitted()
-        return to_svg(self._overview())
-
-    def _overview(self) -> Drawing:
-        name = self.getOrDefault("groupCol")
-        title = f"{self._subject()}: what is asked, by {name}"
-        return draw_overview(title, {str(group): s for group, s in self._sums.items()})
 
     # Scoring
 
@@ -291,11 +200,13 @@ class GroupedModel(Calibrating):
         return Family("groups", tuple(self._sums.values()), self.groups, name, notes)
 
     def _patient(self, row: Any) -> Patient:
-        name = self.getOrDefault("groupCol")
-        named = by_name(row) or {}
+        return {**super()._patient(row), self.getOrDefault("groupCol"): self._group_of(row)}
+
+    def _group_of(self, row: Any) -> Any:
+        name, named = self.getOrDefault("groupCol"), by_name(row) or {}
         if name not in named:
             raise ValueError(f"The row lacks '{name}' (groupCol). Give a dict, a Row or a Series.")
-        return {**super()._patient(row), name: named[name]}
+        return named[name]
 
     def _score_array(self, features: Sequence[Column]) -> Column:
         name, models = self.getOrDefault("groupCol"), self.models
