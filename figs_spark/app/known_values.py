@@ -66,6 +66,7 @@ def report_unknown(rows: DataFrame, model: Any, known: Mapping[str, KnownValues]
         return
     counts = _counts(rows, model, values)
     total = counts["rows"][0]
+    coded = {feature.name for feature in model._features if feature.system}
     for name in values:
         unknown, distinct = counts[name]
         if unknown:
@@ -74,13 +75,14 @@ def report_unknown(rows: DataFrame, model: Any, known: Mapping[str, KnownValues]
             log.log(
                 logging.WARNING if more else logging.INFO,
                 "Column '%s': %s of %s rows (%.2g%%) have a value that is not among the %s "
-                "categories of training (different ones: about %s). They count as other; in "
+                "categories of training%s (different ones: about %s). They count as other; in "
                 "training %.2g%% of the rows did.",
                 name,
                 f"{unknown:,}",
                 f"{total:,}",
                 100 * share,
                 f"{len(values[name]):,}",
+                " nor in a level that the model names" if name in coded else "",
                 f"{distinct:,}",
                 100 * known[name].other_share,
             )

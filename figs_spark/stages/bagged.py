@@ -132,14 +132,14 @@ class BaggedModel(FittedModel):
             )
         dataset = self._with_derived(dataset)
         hashable_field(dataset, name, "idCol")
-        dataset, features = self._with_features(dataset, f"{self.uid}_features")
+        dataset, features, temporary = self._with_features(dataset)
         ensemble = Ensemble.of(self.members, self._sum_outcome)
         predict = table_udf(
             partial(ensemble.predict_held, sampling(self, Target(self._classes))), ensemble.width
         )
         cells = used_numbers(self._features, features, ensemble.used)
         predictions = predict(cells, F.xxhash64(column(name)))
-        return dataset.withColumn(outputCol, predictions).drop(f"{self.uid}_features")
+        return dataset.withColumn(outputCol, predictions).drop(*temporary)
 
     def _text(self, small_cell: int | None = None) -> str:
         shares = self.featureImportances.toArray()

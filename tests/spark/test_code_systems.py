@@ -129,3 +129,21 @@ def test_a_code_that_a_level_of_the_model_holds_is_not_reported_as_other(
         report_unknown(spark.createDataFrame(table, "d string"), model, known)
     (said,) = caplog.messages
     assert said.startswith("Column 'd': 1 of 5 rows (20%) have a value")
+    assert "of training nor in a level that the model names (different ones: about 1)" in said
+
+
+def test_a_code_is_looked_up_once_for_all_splits(
+    rows: DataFrame, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few, many = (FIGSClassifier(**{**PARAMS, "maxSplits": k}).fit(rows) for k in (1, 12))
+    assert "d in circulatory (390-459)" in str(few)
+    splits_on_codes = [s for s in many.treeSum.splits if s.feature == 0]
+    assert len(splits_on_codes) > 2
+    for model in (few, many):
+        scored = model.transform(rows)
+        assert scored.columns == [*rows.columns, "rawPrediction", "probability", "prediction"]
+        capsys.readouterr()
+        scored.explain()
+        known = map(str, model.treeSum.features[0].categories or ())
+        levels = list(filter(code_system("icd9").is_level, known))
+        assert capsys.readouterr().out.count("RLIKE") == len(levels)

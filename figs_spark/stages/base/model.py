@@ -98,6 +98,10 @@ class FittedModel(Deriving, Shown, Persistent, Exporting, Model):
     def _score_array(self, features: Sequence[Column]) -> Column:
         """The raw score of each output, as array<double>."""
 
+    def _with_scores(self, dataset: DataFrame, features: Sequence[Column], name: str) -> DataFrame:
+        """Add the raw scores as a column of this name."""
+        return dataset.withColumn(name, self._score_array(features))
+
     @abstractmethod
     def _raw_scores(self, values: Any) -> np.ndarray:
         """The raw scores without Spark, shape (rows, outputs)."""
@@ -192,30 +196,37 @@ class FittedModel(Deriving, Shown, Persistent, Exporting, Model):
         self._check_fitted()
         dataset = self._with_derived(dataset)
         check_outputs(dataset, self)
-        temporary = [f"{self.uid}_{name}" for name in ("features", "scores", "predicted")]
-        dataset, features = self._with_features(dataset, temporary[0])
-        dataset = dataset.withColumn(temporary[1], self._score_array(features))
-        scores = [column(temporary[1])[c] for c in range(self._target.outputs)]
-        dataset = dataset.withColumn(temporary[2], self._predicted_array(column(temporary[1])))
-        predicted = [column(temporary[2])[c] for c in range(max(1, self._classes))]
+        score, prediction = f"{self.uid}_scores", f"{self.uid}_predicted"
+        dataset, features, temporary = self._with_features(dataset)
+        dataset = self._with_scores(dataset, features, score)
+        scores = [column(score)[c] for c in range(self._target.outputs)]
+        dataset = dataset.withColumn(prediction, self._predicted_array(column(score)))
+        predicted = [column(prediction)[c] for c in range(max(1, self._classes))]
         outputs = self._outputs(scores, predicted) | self._details(features)
         classes = class_metadata(self._class_names)
         added = [expression.alias(name, **classes) for name, expression in outputs.items()]
-        return dataset.select("*", *added).drop(*temporary)
+        return dataset.select("*", *added).drop(*temporary, score, prediction)
 
     def _with_one_output(self, dataset: DataFrame, param: str, name: str) -> DataFrame:
         """The rows with one output column: the output of this Param, under this name."""
         names = {p: "" for p in OUTPUT_PARAMS if self.hasParam(p)} | {param: name}
         return self.copy()._set(**names).transform(dataset)
 
-    def _with_features(self, dataset: DataFrame, new: str) -> tuple[DataFrame, list[Column]]:
-        """Each feature as a Column; for a vector, the DataFrame gets the column `new` with it."""
+    def _with_features(self, dataset: DataFrame) -> tuple[DataFrame, list[Column], list[str]]:
+        """Each feature as a Column, and the names of columns that the DataFrame gets for them: that
+        of a vector, or of codes as known categories. Splits would look codes up again and again."""
         names = self.getOrDefault("featuresCols")
-        if names is not None:
-            return dataset, scoring_columns(dataset, self._features, self._used, names)
-        name = self.getOrDefault("featuresCol")
-        dataset = with_scoring_array(dataset, name, self.numFeatures, new)
-        return dataset, [column(new)[j] for j in range(self.numFeatures)]
+        if names is None:
+            new = f"{self.uid}_features"
+            name, length = self.getOrDefault("featuresCol"), self.numFeatures
+            dataset = with_scoring_array(dataset, name, length, new)
+            return dataset, [column(new)[j] for j in range(length)], [new]
+        features = scoring_columns(dataset, self._features, self._used, names)
+        coded = [j for j in sorted(self._used) if self._features[j].system]
+        codes = {f"{self.uid}_code_{j}": features[j] for j in coded}
+        for j, new in zip(coded, codes, strict=True):
+            features[j] = column(new)
+        return (dataset.withColumns(codes) if codes else dataset), features, list(codes)
 
     def _scores(self, values: Any) -> tuple[np.ndarray, bool]:
         """The raw scores, and whether `values` is a single row."""

@@ -25,7 +25,7 @@ def usual_values(model: Any, rows: DataFrame, least: int) -> tuple[dict[str, Ran
     numbers = [j for j in instrument.used if instrument.features[j].categories is None]
     if not numbers:
         return {}, []
-    rows, columns = model._with_features(rows, f"{model.uid}_features")
+    rows, columns, _ = model._with_features(rows)
     aggregates = [cell for j in numbers for cell in _aggregates(columns[j].cast("double"))]
     cells = rows.agg(*aggregates).collect()[0]
     ranges, signs = {}, []
