@@ -75,10 +75,10 @@ def test_a_part_has_the_rows_that_training_used(
     assert call("train", *options, *label, "--output", tmp_path / "m") == 0
     used = json.loads((tmp_path / "m" / "metrics.json").read_text())["test"]["rows"]
     evaluated = {}
-    for name, more in {"same": [], "own": ["--where", "stays >= 0"]}.items():
-        more += ["--plots", "false", "--output", tmp_path / name]
+    for name, where in {"same": [], "own": ["--where", "stays >= 0"]}.items():
         model = ["--input", extract, "--model", tmp_path / "m", "--part", "test"]
-        assert call("evaluate", *model, *more) == 0
+        written = ["--plots", "false", "--output", tmp_path / name]
+        assert call("evaluate", *model, *where, *written) == 0
         evaluated[name] = pd.read_csv(tmp_path / name / "summary.csv")["rows"][0]
     assert evaluated["same"] == used < evaluated["own"]
 

@@ -98,10 +98,6 @@ class FittedModel(Deriving, Shown, Persistent, Exporting, Model):
     def _score_array(self, features: Sequence[Column]) -> Column:
         """The raw score of each output, as array<double>."""
 
-    def _with_scores(self, dataset: DataFrame, features: Sequence[Column], name: str) -> DataFrame:
-        """Add the raw scores as a column of this name."""
-        return dataset.withColumn(name, self._score_array(features))
-
     @abstractmethod
     def _raw_scores(self, values: Any) -> np.ndarray:
         """The raw scores without Spark, shape (rows, outputs)."""
@@ -198,7 +194,7 @@ class FittedModel(Deriving, Shown, Persistent, Exporting, Model):
         check_outputs(dataset, self)
         score, prediction = f"{self.uid}_scores", f"{self.uid}_predicted"
         dataset, features, temporary = self._with_features(dataset)
-        dataset = self._with_scores(dataset, features, score)
+        dataset = dataset.withColumn(score, self._score_array(features))
         scores = [column(score)[c] for c in range(self._target.outputs)]
         dataset = dataset.withColumn(prediction, self._predicted_array(column(score)))
         predicted = [column(prediction)[c] for c in range(max(1, self._classes))]
