@@ -15,7 +15,7 @@ import numpy as np
 from figs_spark.engine.cells import summed
 from figs_spark.engine.constraints import MARGIN, ordered
 from figs_spark.engine.histograms import Floats
-from figs_spark.engine.kernels.gradients import probabilities
+from figs_spark.engine.kernels.accumulate import probabilities
 
 NEWTON_STEPS = 50
 HALVINGS = 30

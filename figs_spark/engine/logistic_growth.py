@@ -5,7 +5,7 @@ and bin
 
     G = sum w (y - p)       the gradient, for each score
     H = sum w h             a curvature by which a parabola bounds the loss from above, so that a
-                            step cannot overshoot (`kernels.gradients`)
+                            step cannot overshoot (`kernels.accumulate`)
 
 and takes the split with the largest gain, a ridge included (`kernels.joint_split`). Its children
 move by G / H. All p change in the rows of the leaf, and nothing can be kept up to date by its
@@ -26,7 +26,7 @@ from figs_spark.engine.bins import Bins
 from figs_spark.engine.candidates import NEW_ROOT
 from figs_spark.engine.grower import Growth, GrowthRules
 from figs_spark.engine.histograms import Floats, Layout, Request, Sums
-from figs_spark.engine.kernels.gradients import probabilities
+from figs_spark.engine.kernels.accumulate import probabilities
 from figs_spark.engine.kernels.records import Slots
 from figs_spark.engine.logistic_fit import scores_of
 from figs_spark.engine.permissions import Permissions

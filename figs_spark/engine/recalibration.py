@@ -17,7 +17,7 @@ import numpy as np
 
 from figs_spark.engine.cells import Cells
 from figs_spark.engine.histograms import Floats
-from figs_spark.engine.kernels.gradients import probabilities
+from figs_spark.engine.kernels.accumulate import probabilities
 from figs_spark.engine.logistic_fit import descended, likeliest, log_loss, solved
 from figs_spark.engine.refitting import Fitted, fit_columns, path_losses
 from figs_spark.treesum import Node, TreeSum

@@ -27,7 +27,7 @@ from figs_spark.engine.cells import Cells
 from figs_spark.engine.constraints import MARGIN, ordered
 from figs_spark.engine.growing_trees import LearningNode
 from figs_spark.engine.histograms import Floats
-from figs_spark.engine.kernels.gradients import probabilities
+from figs_spark.engine.kernels.accumulate import probabilities
 from figs_spark.engine.logistic_fit import coarser, likeliest, scores_of, solved
 from figs_spark.treesum.nodes import IDENTITY, arms
 

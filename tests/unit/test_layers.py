@@ -10,6 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = sorted((ROOT / "figs_spark").rglob("*.py"))
+KERNELS = sorted((ROOT / "figs_spark/engine/kernels").glob("*.py"))
 # Each may import itself and those before it.
 LAYERS = (
     "treesum", "pictures", "exports", "dataframes", "engine", "clinical", "stages", "inspection",
@@ -107,10 +108,7 @@ WITHOUT_SPARK = [
     "engine/replay",
     "engine/splits",
     "engine/weights",
-    *(
-        f"engine/kernels/{name}"
-        for name in ("__init__", "accumulate", "encode", "gradients", "jit")
-    ),
+    *(f"engine/kernels/{name}" for name in ("__init__", "accumulate", "encode", "jit")),
     *(f"engine/kernels/{name}" for name in ("joint_split", "records", "score", "split")),
 ]
 
@@ -127,6 +125,14 @@ def test_every_file_of_treesum_and_the_kernels_is_among_them() -> None:
         f"{room}/{p.stem}" for room in rooms for p in (ROOT / "figs_spark" / room).glob("*.py")
     }
     assert files <= set(WITHOUT_SPARK)
+
+
+@pytest.mark.parametrize("path", KERNELS, ids=lambda path: path.stem)
+def test_a_kernel_calls_none_of_another_file(path: Path) -> None:
+    """numba keeps compiled code until the kernel's own file changes: other files would be stale."""
+    room = "figs_spark.engine.kernels"
+    others = {name for name in imports(path) if begins(name, room)}
+    assert {name for name in others if not begins(name, f"{room}.jit", f"{room}.records")} == set()
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.special import logsumexp, softmax
 
 from figs_spark.engine.cells import Cells
-from figs_spark.engine.kernels.gradients import probabilities
+from figs_spark.engine.kernels.accumulate import probabilities
 from figs_spark.engine.logistic_fit import scores_of
 from figs_spark.engine.recalibration import METHODS, recalibrated
 from figs_spark.engine.refitting import LEAST_RIDGE, Refit

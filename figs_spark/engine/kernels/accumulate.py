@@ -6,6 +6,18 @@ each histogram takes its rows in one tight loop. What depends on the data is don
 as far as possible, because the processor cannot guess them. Both versions add up the same numbers;
 see `histograms` for what they mean. Indices are unsigned where that spares the compiled code a test
 for negative ones.
+
+By the logistic loss a row adds its gradient and a curvature. With f the scores and p the
+probabilities of a row, the loss of any other scores f + d is at most
+
+    loss(f) - (y - p) d + h/2 |d|^2        one score: h = (p - 1/2) / f     (Jaakkola and Jordan)
+                                           several:   h = 1/2               (Boehning)
+
+so a step to the least of this parabola cannot overshoot. Two classes have one score, their log
+odds; of more each class has one, and p is the softmax.
+
+The compiled code of a kernel is kept until its own file changes. So kernels that call one another
+are in one file.
 """
 
 # mypy: allow-untyped-defs
@@ -15,12 +27,13 @@ from __future__ import annotations
 import numpy as np
 
 from figs_spark.engine.kernels import jit
-from figs_spark.engine.kernels.gradients import gradients, probabilities
 
 CHUNK = 2048
 FEATURES = (
     256  # whose part of a histogram takes its rows before that of the next ones: it stays near
 )
+NEAR_ZERO = 1e-3  # log odds at which (p - 1/2) / f is its series
+SEVERAL = 0.5  # the curvature with several scores
 JOINT_STEPS = 8  # down a tree that all rows of a chunk take together, those that arrived included
 
 
@@ -46,7 +59,7 @@ def accumulate(packed, trees, slots, layout, sums):
             if k != grown:
                 _walk(codes, rows, taken, trees, k, leaves[k])
         if layout.curved:
-            gradients(packed, rows, taken, leaves, trees, layout.start, shares)
+            _gradients(packed, rows, taken, leaves, trees, layout.start, shares)
         else:
             _residuals(packed, rows, taken, leaves, trees, shares)
         if slots.root >= 0:
@@ -116,6 +129,46 @@ def _residuals(packed, rows, taken, leaves, trees, shares):
             for k in range(total):
                 r -= value[leaves[k, m], c]
             shares[m, c] = w * r
+
+
+@jit.compiled
+def _gradients(packed, rows, taken, leaves, trees, start, shares):
+    """Of each row w * (y - p) by output, and then w * h."""
+    target, weight, value, total = packed.target, packed.weight, trees.value, len(trees.roots)
+    outputs = target.shape[1]
+    for c in range(outputs):
+        shares[:taken, c] = start[c]
+        for k in range(total):
+            for m in range(taken):
+                shares[m, c] += value[leaves[k, m], c]
+    for m in range(taken):
+        w = weight[rows[m]]
+        if outputs == 1:  # without a view of the scores, which takes long
+            f = shares[m, 0]
+            shares[m, 0] = 1.0 / (1.0 + np.exp(-f))
+            shares[m, 1] = w * _curvature(f, shares[m, 0])
+        else:
+            _to_probabilities(shares[m, :outputs])
+            shares[m, outputs] = w * SEVERAL
+        for c in range(outputs):
+            shares[m, c] = w * (target[rows[m], c] - shares[m, c])
+
+
+@jit.compiled
+def _curvature(f, p):
+    """Of log odds f, which are the probability p."""
+    return 0.25 - f * f / 48.0 if abs(f) < NEAR_ZERO else (p - 0.5) / f
+
+
+@jit.compiled
+def _to_probabilities(scores):
+    """The scores of several classes become probabilities, where they are."""
+    largest, total = scores.max(), 0.0
+    for c in range(len(scores)):
+        scores[c] = np.exp(scores[c] - largest)
+        total += scores[c]
+    for c in range(len(scores)):
+        scores[c] /= total
 
 
 @jit.compiled
@@ -285,3 +338,13 @@ def _bincount(bins, offsets, channels, into):
         start, stop = int(offsets[j]), int(offsets[j + 1])
         for c in range(channels.shape[1]):
             into[start:stop, c] += np.bincount(bins[:, j], channels[:, c], stop - start)
+
+
+def probabilities(scores):
+    """Of scores (rows, outputs) the probabilities (rows, outputs), and the curvatures (rows, 1)."""
+    if scores.shape[1] == 1:
+        small, p = np.abs(scores) < NEAR_ZERO, 1.0 / (1.0 + np.exp(-scores))
+        series, safe = 0.25 - scores**2 / 48.0, np.where(small, 1.0, scores)
+        return p, np.where(small, series, (p - 0.5) / safe)
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True), np.full((len(scores), 1), SEVERAL)
