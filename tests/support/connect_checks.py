@@ -132,7 +132,9 @@ def risks_have_intervals_and_are_calibrated(df: DataFrame, models: Models, path:
     assert all(age % 5 == 0 or age == float("inf") for age in ages)
     some = df.where("visits > 1")
     rate = some.agg(F.avg("died")).first()[0]
-    for method in ("intercept", "slope", "refit"):
+    with pytest.raises(ValueError, match="monotone features"):
+        model.calibrate(some, method="refit")
+    for method in ("intercept", "slope"):
         calibrated = model.calibrate(some, method=method).setRiskIntervalCol("")
         calibrated.save(f"{path}/{method}")
         loaded = FIGSClassificationModel.load(f"{path}/{method}")
