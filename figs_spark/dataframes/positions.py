@@ -17,7 +17,11 @@ OTHER = -1
 
 
 def position(cell: Column, texts: Sequence[str]) -> Column:
-    """From 0 on; -1 if the cell is none of the texts, null if it is null."""
+    """From 0 on; -1 if the cell is none of the texts, null if it is null.
+
+    Lists are read by `get`: in Spark 4 the generated code of `[]` takes a missing index for -1, and
+    fails.
+    """
     if not texts:
         return F.when(cell.isNotNull(), OTHER)
     if len(texts) <= SHORT:
@@ -29,8 +33,8 @@ def position(cell: Column, texts: Sequence[str]) -> Column:
         lists[k].append(text)
         places[k].append(place)
     number = F.crc32(cell.cast("binary")) % len(texts)
-    among = _found(_nested(map(_text_sql, some) for some in lists)[number], cell)
-    return _nested(map(str, some) for some in places)[number][among]
+    among = _found(F.get(_nested(map(_text_sql, some) for some in lists), number), cell)
+    return F.get(F.get(_nested(map(str, some) for some in places), number), among)
 
 
 def _found(texts: Column, cell: Column) -> Column:

@@ -41,6 +41,17 @@ def test_every_text_is_found_where_it_is(spark: SparkSession, count: int, escape
         assert place == (None if cell is None else known.get(cell, -1)), cell
 
 
+@pytest.mark.usefixtures("compiled")
+def test_a_missing_text_has_no_place(spark: SparkSession) -> None:
+    texts = [f"code {k}" for k in range(SHORT + 1)]
+    cells = [(None if k % 2 else texts[k],) for k in range(8)]
+    rows = spark.createDataFrame(cells, "cell string").repartition(2).cache()
+    places = rows.select("cell", F.array(position(F.col("cell"), texts).cast("double"))).collect()
+    assert dict(map(tuple, places)) == {None: [None]} | {
+        t: [float(texts.index(t))] for t in texts[:8:2]
+    }
+
+
 def test_a_long_list_is_one_constant_of_the_plan(spark: SparkSession) -> None:
     """Lists that Spark made again for every row would be slower than comparing with each text."""
     texts = [f"code {k}" for k in range(200)]
