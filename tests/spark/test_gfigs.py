@@ -370,8 +370,8 @@ def test_categories_become_slots(spark: SparkSession, categories: int) -> None:
     rows = spark.createDataFrame([(k, c) for k, c in enumerate(cells)], "k int, code string")
     age = F.when(F.col("k") > 0, F.col("k"))
     slots = vector_to_array(vector([number, column], [age, F.col("code")]))
-    found = rows.orderBy("k").select(slots).collect()
-    for k, (row, cell) in enumerate(zip(found, cells, strict=True)):
+    vectors = rows.orderBy("k").select(slots).collect()
+    for k, (row, cell) in enumerate(zip(vectors, cells, strict=True)):
         told = [float(cell == name) for name in names]
         assert list(row[0]) == [float(k or 7), *told, float(cell is None)]
 

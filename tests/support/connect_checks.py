@@ -119,8 +119,8 @@ def logarithms_score_as_predict(df: DataFrame, models: Models, path: str) -> Non
         assert (loaded.link, loaded.fingerprint) == (model.link, model.fingerprint)
         rows = loaded.transform(df.union(with_vector(strangers(df.sparkSession)))).collect()
         table = [[row[name] for name in FEATURES] for row in rows]
-        found = [row["probability"].tolist() for row in rows]
-        np.testing.assert_allclose(found, model.predictProbability(table), rtol=1e-12)
+        probabilities = [row["probability"].tolist() for row in rows]
+        np.testing.assert_allclose(probabilities, model.predictProbability(table), rtol=1e-12)
         assert [row["prediction"] for row in rows] == model.predict(table).tolist()
 
 
