@@ -8,7 +8,7 @@ import math
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -19,7 +19,7 @@ from pyspark import TaskContext
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from figs_spark.dataframes.arrow import Floats, to_table
+from figs_spark.dataframes.arrow import Floats, columns_to_table, to_lists, to_table
 
 BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 FILE_BATCH_ROWS = (  # the same when files are read
@@ -27,6 +27,7 @@ FILE_BATCH_ROWS = (  # the same when files are read
     "spark.sql.orc.columnarReaderBatchSize",
 )
 FILE_ROWS = 4096  # in a batch of these, if nobody set another number
+SEPARATE = 100  # columns that a function takes one by one; Spark makes no code for more
 ASKED_AGAIN = 60.0  # seconds after which the number of cores is asked again
 NOT_SET = "-2147483647"  # a number that nobody sets; Spark wants one
 
@@ -132,38 +133,55 @@ _changed: dict[tuple[SparkSession, str], tuple[str | None, int]] = {}  # old val
 def table_udf(
     predict: Callable[..., Floats], width: int, single: bool = False
 ) -> Callable[..., Column]:
-    """A function of tables as a function of Columns, from array<double> to array<double>.
+    """A function of tables as a function of Columns: it makes arrays, array<double>.
 
-    The first Column holds arrays of this width. Further columns reach `predict` as plain arrays.
-    A `single` column of results travels as plain numbers, which is faster.
+    The first argument is a Column of arrays of this width, or a list of so many Columns of doubles,
+    which Spark hands to Python without making rows of them. Further Columns reach `predict` as
+    plain arrays. A `single` column of results travels as plain numbers, which is faster.
     PySpark before 4.1 has no `arrow_udf`.
     """
     returned = "double" if single else "array<double>"
 
     def on_arrow(rows, *more):  # type: ignore[no-untyped-def]
-        table = predict(to_table(rows, width), *(column.to_numpy() for column in more))
-        if single:
-            return pa.array(table[:, 0])
-        ends = np.arange(len(table) + 1, dtype=np.int32) * table.shape[1]
-        return pa.ListArray.from_arrays(ends, table.ravel())
+        return to_arrow_type(predict(to_table(rows, width), *(c.to_numpy() for c in more)))
+
+    def on_columns(*cells):  # type: ignore[no-untyped-def]
+        more = (column.to_numpy() for column in cells[width:])
+        return to_arrow_type(predict(columns_to_table(cells[:width]), *more))
+
+    def to_arrow_type(table: Floats) -> pa.Array:
+        return pa.array(table[:, 0]) if single else to_lists(table)
 
     def typed(function: Callable[..., Any], kind: type) -> Callable[..., Any]:
-        function.__annotations__ = {"rows": kind, "more": kind, "return": kind}
+        names = ("cells", "rows", "more", "return")
+        function.__annotations__ = dict.fromkeys(names, kind)
         return function
 
-    def as_array(function: Any) -> Callable[..., Column]:
-        return (lambda *columns: F.array(function(*columns))) if single else function
+    def as_array(result: Column) -> Column:
+        return F.array(result) if single else result
 
     if hasattr(F, "arrow_udf"):
-        return as_array(F.arrow_udf(typed(on_arrow, pa.Array), returned))  # type: ignore[call-overload]
-    import pandas as pd
+        of_columns = F.arrow_udf(typed(on_columns, pa.Array), returned)  # type: ignore[call-overload]
+        of_arrays = F.arrow_udf(typed(on_arrow, pa.Array), returned)  # type: ignore[call-overload]
+    else:
+        import pandas as pd
 
-    def on_pandas(rows, *more):  # type: ignore[no-untyped-def]
-        table = np.array(rows.tolist(), dtype=np.float64).reshape(len(rows), width)
-        scored = predict(table, *(column.to_numpy() for column in more))
-        return pd.Series(scored[:, 0] if single else list(scored))
+        def on_pandas(rows, *more):  # type: ignore[no-untyped-def]
+            table = np.array(rows.tolist(), dtype=np.float64).reshape(len(rows), width)
+            scored = predict(table, *(column.to_numpy() for column in more))
+            return pd.Series(scored[:, 0] if single else list(scored))
 
-    return as_array(F.pandas_udf(typed(on_pandas, pd.Series), returned))  # type: ignore
+        of_columns = None
+        of_arrays = F.pandas_udf(typed(on_pandas, pd.Series), returned)  # type: ignore
+
+    def apply(cells: Column | Sequence[Column], *more: Column) -> Column:
+        if isinstance(cells, Sequence):
+            if of_columns is not None and len(cells) <= SEPARATE:
+                return as_array(of_columns(*cells, *more))
+            cells = F.array(*cells)
+        return as_array(of_arrays(cells, *more))
+
+    return apply
 
 
 def parallelism(spark: SparkSession) -> int:

@@ -21,7 +21,7 @@ from figs_spark.treesum import Feature, Node, Split, TreeSum
 from figs_spark.treesum.intervals import between
 from figs_spark.treesum.prediction import Outcome
 
-ROWS = 4096  # whose scores by all members stay in the processor's cache
+ROWS = 1024  # whose scores by all members stay in the processor's cache
 LEAF = Split(-1, 0, 0.0, False, 0.0)  # in the place of the split that a leaf lacks
 
 
@@ -100,7 +100,7 @@ class Ensemble:
         trees = self.trees
         scores = np.zeros((self.members, trees.value.shape[1], len(table)))
         run = score.score if jit.available() else score.score_plain
-        run(np.ascontiguousarray(table, dtype=np.float64), trees, scores)
+        run(np.ascontiguousarray(table.T, dtype=np.float64), trees, scores)
         return scores
 
     def first_scores(self, table: Floats) -> Floats:
@@ -112,10 +112,9 @@ class Ensemble:
         mean = np.empty((len(table), self.trees.value.shape[1]))
         for first in range(0, len(table), ROWS):
             scores = self.member_scores(table[first : first + ROWS])
-            total = np.zeros(scores.shape[1:])
-            for member in scores:
-                total += self.outcome.expected(list(member))
-            mean[first : first + ROWS] = (total / self.members).T
+            expected = self.outcome.expected(list(scores.swapaxes(0, 1)))
+            total = [by_member.sum(axis=0) for by_member in expected]
+            mean[first : first + ROWS] = np.array(total).T / self.members
         return mean
 
     def interval(self, table: Floats) -> Floats:

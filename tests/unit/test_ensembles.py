@@ -54,7 +54,7 @@ def test_compiled_scores_are_those_of_numpy_to_the_bit(splits: int, count: int) 
     ensemble = Ensemble.of(members, Outcome(0))
     cells = numbers(random_rows(random, 150))[:, ensemble.used]
     plain = np.zeros((count, 2, 150))
-    score_plain(cells, ensemble.trees, plain)
+    score_plain(cells.T, ensemble.trees, plain)
     assert np.array_equal(ensemble.member_scores(cells), plain)
 
 

@@ -14,26 +14,26 @@ SMALL_TREE = 32  # nodes: in a larger tree each row takes its own way down
 
 
 @jit.compiled
-def score(table, trees, scores):
+def score(cells, trees, scores):
     """The score of every member of an ensemble for every row: leaf values, added up.
 
-    `scores` is (members, outputs, rows). Some rows go through a tree together, from its last node
+    `cells` is (features, rows), and `scores` is (members, outputs, rows). Some rows go through a tree together, from its last node
     to its root: a node chooses for each row between the leaves that its children found. No branch
     depends on the data, and numbers of two bytes make one choice for all rows a few vector
     operations: values are compared with all cuts of their feature once, and nodes compare places
     among these.
     """
-    columns = np.zeros((table.shape[1], BATCH))
-    places = np.zeros((2 * table.shape[1], BATCH), dtype=trees.rank.dtype)
+    columns = np.zeros((cells.shape[0], BATCH))
+    places = np.zeros((2 * cells.shape[0], BATCH), dtype=trees.rank.dtype)
     leaves = np.zeros((2 * SMALL_TREE, BATCH), dtype=trees.rank.dtype)
     for leaf in range(SMALL_TREE):
         for q in range(BATCH):
             leaves[leaf, q] = leaf
-    for first in range(0, table.shape[0], BATCH):
-        rows = min(BATCH, table.shape[0] - first)
-        for q in range(rows):
-            for j in range(table.shape[1]):
-                columns[j, q] = table[first + q, j]
+    for first in range(0, cells.shape[1], BATCH):
+        rows = min(BATCH, cells.shape[1] - first)
+        for j in range(cells.shape[0]):
+            for q in range(rows):
+                columns[j, q] = cells[j, first + q]
         _find_places(columns, trees.cut_start, trees.cuts, places)
         _score_batch(columns, places, trees, leaves, scores[:, :, first : first + rows])
 
@@ -145,17 +145,17 @@ def _walk(columns, trees, root, total):
             total[c, q] += trees.value[node, c]
 
 
-def score_plain(table, trees, scores):
+def score_plain(cells, trees, scores):
     """The same in NumPy."""
     for m in range(len(trees.member_roots) - 1):
         for root in trees.roots[trees.member_roots[m] : trees.member_roots[m + 1]]:
-            pending = [(root, np.arange(len(table)))]
+            pending = [(root, np.arange(cells.shape[1]))]
             while pending:
                 node, rows = pending.pop()
                 if trees.left[node] < 0:
                     scores[m][:, rows] += trees.value[node][:, None]
                     continue
-                v = table[rows, trees.feature[node]]
+                v = cells[trees.feature[node], rows]
                 if np.isnan(trees.threshold[node]):
                     known = trees.listed[trees.listed_start[node] : trees.listed_start[node + 1]]
                     side = np.isin(v, known) == bool(trees.listed_left[node])

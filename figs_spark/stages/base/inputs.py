@@ -189,7 +189,7 @@ def training_column(inputs: Inputs, features: Sequence[Feature]) -> Column:
     if inputs.packed is not None:
         return inputs.packed
     if any(feature.kind == TEXT for feature in features):
-        return as_numbers(features, [training_cell(feature) for feature in features])
+        return F.array(*as_numbers(features, [training_cell(feature) for feature in features]))
     return numbers_column(features)
 
 
@@ -229,23 +229,23 @@ def _raw_number(feature: Feature, name: str) -> Column:
     return F.expr(f"cast({_number_sql(feature, name)} as double)")
 
 
-def as_numbers(features: Sequence[Feature], cells: Sequence[Column]) -> Column:
-    """Cells as array<double>; text and booleans as positions in their categories, text that is
-    none of these as -1."""
+def as_numbers(features: Sequence[Feature], cells: Sequence[Column]) -> list[Column]:
+    """Cells as doubles; text and booleans as positions in their categories, text that is none of
+    these as -1."""
     numbers = []
     for feature, cell in zip(features, cells, strict=True):
         if feature.kind == TEXT:
             cell = position(cell, [str(category) for category in feature.categories or ()])
         numbers.append(cell.cast("double"))
-    return F.array(*numbers)
+    return numbers
 
 
 def used_numbers(
     features: Sequence[Feature], cells: Sequence[Column], used: Sequence[int]
-) -> Column:
-    """Some of the cells as array<double>; if there are none, an array of one number."""
+) -> list[Column]:
+    """Some of the cells as doubles; if there are none, one number."""
     if not used:
-        return F.array(F.lit(0.0))
+        return [F.lit(0.0)]
     return as_numbers([features[j] for j in used], [cells[j] for j in used])
 
 
