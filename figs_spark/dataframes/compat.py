@@ -143,9 +143,11 @@ def table_udf(
     returned = "double" if single else "array<double>"
 
     def on_arrow(rows, *more):  # type: ignore[no-untyped-def]
+        spare_garbage_collection()
         return to_arrow_type(predict(to_table(rows, width), *(c.to_numpy() for c in more)))
 
     def on_columns(*cells):  # type: ignore[no-untyped-def]
+        spare_garbage_collection()
         more = (column.to_numpy() for column in cells[width:])
         return to_arrow_type(predict(columns_to_table(cells[:width]), *more))
 
@@ -167,6 +169,7 @@ def table_udf(
         import pandas as pd
 
         def on_pandas(rows, *more):  # type: ignore[no-untyped-def]
+            spare_garbage_collection()
             table = np.array(rows.tolist(), dtype=np.float64).reshape(len(rows), width)
             scored = predict(table, *(column.to_numpy() for column in more))
             return pd.Series(scored[:, 0] if single else list(scored))

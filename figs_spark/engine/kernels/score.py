@@ -17,11 +17,11 @@ SMALL_TREE = 32  # nodes: in a larger tree each row takes its own way down
 def score(cells, trees, scores):
     """The score of every member of an ensemble for every row: leaf values, added up.
 
-    `cells` is (features, rows), and `scores` is (members, outputs, rows). Some rows go through a tree together, from its last node
-    to its root: a node chooses for each row between the leaves that its children found. No branch
-    depends on the data, and numbers of two bytes make one choice for all rows a few vector
-    operations: values are compared with all cuts of their feature once, and nodes compare places
-    among these.
+    `cells` is (features, rows), and `scores` is (members, outputs, rows). Some rows go through a
+    tree together, from its last node to its root: a node chooses for each row between the leaves
+    that its children found. No branch depends on the data, and numbers of two bytes make one choice
+    for all rows a few vector operations: values are compared with all cuts of their feature once,
+    and nodes compare places among these.
     """
     columns = np.zeros((cells.shape[0], BATCH))
     places = np.zeros((2 * cells.shape[0], BATCH), dtype=trees.rank.dtype)
