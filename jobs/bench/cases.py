@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass, field
-from functools import partial, reduce
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from jobs.bench.contenders import CONTENDERS, Scorer, Task
+from figs_spark.dataframes.compat import table_udf
+from jobs.bench.contenders import CONTENDERS, Scorer, Task, add_up
 from jobs.bench.data import Data
 from jobs.bench.environment import heap, job_count
 from jobs.bench.first_fits import measure_first
@@ -21,6 +21,7 @@ from jobs.bench.presets import Case
 from jobs.bench.ways import measure_ways
 
 SUM = "reading the columns and adding them up"
+WAY = "to Python and back: a function that returns the first column"
 
 Timings = dict[str, Timing]
 
@@ -90,14 +91,15 @@ def measure_fits(spark: SparkSession, case: Case, task: Task) -> Timings:
 
 
 def measure_scoring(spark: SparkSession, case: Case, data: Data, fits: Timings) -> Timings:
-    """Score with every Spark model, writing nothing; and add up the same columns."""
+    """Score with every Spark model, writing nothing. Beside them what no model can spare: the
+    columns are added up, and a function in Python gets them and returns one."""
 
     def score(scorer: Scorer) -> None:
         scorer(data.frame(spark)).write.format("noop").mode("overwrite").save()
 
-    def add_up() -> None:
-        total = reduce(operator.add, map(F.col, data.features))
-        data.frame(spark).agg(F.sum(total)).collect()
+    def there_and_back(frame: DataFrame) -> DataFrame:
+        first = table_udf(lambda table: table[:, :1], len(data.features), single=True)
+        return frame.withColumn("first", first([F.col(name) for name in data.features]))
 
     competing = {name: fit for name, fit in fits.items() if CONTENDERS[name].on_spark}
     runs = {
@@ -105,6 +107,10 @@ def measure_scoring(spark: SparkSession, case: Case, data: Data, fits: Timings) 
         for name, fit in competing.items()
         if fit.result is not None
     }
-    timings = in_turns({**runs, SUM: (add_up, case.scoring)}, "scoring")
+    floors = {
+        SUM: (partial(add_up, spark, data), case.scoring),
+        WAY: (partial(score, there_and_back), case.scoring),
+    }
+    timings = in_turns({**runs, **floors}, "scoring")
     notes = {name: Timing(note=fit.note) for name, fit in competing.items()}
     return {**notes, **timings}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+import operator
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, partial, reduce
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -61,7 +62,7 @@ Scorer = Callable[[Any], Any]  # DataFrame to DataFrame with predictions, or arr
 
 @dataclass(frozen=True)
 class Contender:
-    fit: Callable[[SparkSession, Task], Scorer | Measured]
+    fit: Callable[[SparkSession, Task], Scorer | Measured | None]
     package: str = "pyspark"
     on_spark: bool = True
     most_rows: int | None = None
@@ -93,14 +94,26 @@ def figs(mode: str) -> Callable[[SparkSession, Task], Scorer]:
     return fit
 
 
-def figs_on_files(mode: str, files: int | str) -> Callable[[SparkSession, Task], Scorer]:
+def on_files(
+    fit: Callable[[SparkSession, Task], Any], files: int | str
+) -> Callable[[SparkSession, Task], Any]:
     """The same rows in other files, each of which is a split of the input."""
 
-    def fit(spark: SparkSession, task: Task) -> Scorer:
+    def fit_on_files(spark: SparkSession, task: Task) -> Any:
         with file_by_file(spark):
-            return figs(mode)(spark, replace(task, data=in_files(task.data, files)))
+            return fit(spark, replace(task, data=in_files(task.data, files)))
 
-    return fit
+    return fit_on_files
+
+
+def one_scan(spark: SparkSession, task: Task) -> None:
+    """No model: what it takes to read all columns once."""
+    add_up(spark, task.data)
+
+
+def add_up(spark: SparkSession, data: Data) -> None:
+    total = reduce(operator.add, map(F.col, data.features))
+    data.frame(spark).agg(F.sum(total)).collect()
 
 
 def figs_on_array(spark: SparkSession, task: Task) -> Scorer:
@@ -359,9 +372,13 @@ CONTENDERS = {
     ),
 }
 CONTENDERS |= {
-    presets.laid_out(name, layout): Contender(figs_on_files(mode, files))
+    presets.laid_out(name, layout): Contender(on_files(fit, files))
     for layout, files in presets.LAYOUTS.items()
-    for name, mode in ((presets.AUTO, "auto"), (presets.CLUSTER, "cluster"))
+    for name, fit in (
+        (presets.AUTO, figs("auto")),
+        (presets.CLUSTER, figs("cluster")),
+        (presets.ONE_SCAN, one_scan),
+    )
 }
 
 

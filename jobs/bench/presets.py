@@ -26,6 +26,7 @@ LAYOUTS: dict[str, int | str] = {  # files, each of which is a split of the inpu
     "2,000 splits": 2000,
     "90% in one split": "one large",
 }
+ONE_SCAN = "one scan that adds up all columns, nothing else"
 ONE_MEMBER, TEN_MEMBERS = "figs_spark cluster, 1 member", "figs_spark cluster, 10 members"
 
 FRIEDMAN, SIGNS, EVENTS = "friedman", "signs", "events"  # kinds of tables, see `data`
@@ -172,7 +173,7 @@ PRESETS = {
     "standard": Preset(
         cases=(
             Case("small", 100_000, 20, 12, {**dict.fromkeys(EVERYONE, 3), IMODELS: 1}),
-            Case("tree", STANDARD_ROWS, 50, 15, {AUTO: 3, CLUSTER: 3, TREE: 2}, floors=3),
+            Case("tree", STANDARD_ROWS, 50, 15, dict.fromkeys((AUTO, CLUSTER, TREE), 5), floors=3),
             Case(
                 "stumps",
                 STANDARD_ROWS,
@@ -210,7 +211,7 @@ PRESETS = {
                 50,
                 10,
                 {BAGGED: 1, FOREST: 1, XGBOOST_TREES: 1},
-                scoring=3,
+                scoring=5,
                 trained_on=50_000,
             ),
         )
@@ -222,7 +223,11 @@ PRESETS = {
                 STANDARD_ROWS,
                 50,
                 15,
-                {laid_out(mode, layout): 3 for layout in LAYOUTS for mode in (AUTO, CLUSTER)},
+                {
+                    laid_out(what, layout): 3
+                    for layout in LAYOUTS
+                    for what in (AUTO, CLUSTER, ONE_SCAN)
+                },
             ),
         )
     ),
@@ -281,7 +286,7 @@ PRESETS = {
                 2_400_000,
                 6,
                 12,
-                {AUTO: 3, INDEXED_TREE: 3},
+                {AUTO: 5, INDEXED_TREE: 5},
                 FLIGHTS,
                 bins=255,
                 real="flights-3m.parquet",
