@@ -62,7 +62,7 @@ FULL: Preset = {
         "most_splits": {"FIGS": 150, "CART": 1500},  # the best size must lie below
         "bins": 128,
     },
-    "cdi": {"rows": 6000, "seeds": 5, "boosted": False},
+    "cdi": {"rows": 6000, "seeds": 10, "boosted": False},
     "stability": {"tables": None, "rows": 2000, "repeats": 10, "splits": 12},
     "backfitting": {"tables": None, "splits": 6, "rows": 2000, "sizes": [2, 5, 10, 15, 20, 30]},
     "sums": {"tables": None, "splits": 6, "rows": 2000, "sizes": [3, 5, 8, 12, 16, 20]},
