@@ -109,7 +109,7 @@ class WithOperatingPoint(FittedModel):
     def _rule(self, threshold: float) -> str:
         name = self._class_names[1] if self._class_names else 1
         name = self._positive() if self._class_names == BOOLEANS else name
-        condition = f"if the probability is above {rounded(threshold)}"
+        condition = f"if the {self._score_word} is above {rounded(threshold)}"
         return f"predict {name} {'always' if threshold == EVERYONE else condition}"
 
     def _labels(self, small_cell: int | None = None) -> Labels:
