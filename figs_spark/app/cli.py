@@ -78,3 +78,7 @@ def _session(name: str) -> Iterator[Any]:
     finally:
         if before is None:
             spark.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -200,6 +200,15 @@ class Curve:
     def specificity(self) -> Floats:
         return _ratio(self.fp[-1] - self.fp, self.fp[-1])
 
+    @cached_property
+    def flagged(self) -> Floats:
+        """The share of all rows."""
+        return _ratio(self.tp + self.fp, self.tp[-1] + self.fp[-1])
+
+    def last_below(self, level: float) -> int:
+        """The threshold that comes closest to this sensitivity without reaching it."""
+        return int(np.flatnonzero(self.sensitivity < level)[-1])
+
     def at_sensitivity(self, level: float) -> int:
         """The best specificity with at least this sensitivity; among equals, the most sensitive."""
         enough = np.flatnonzero(self.sensitivity >= level)

@@ -21,7 +21,7 @@ from figs_spark.engine.kernels.accumulate import probabilities
 from figs_spark.engine.logistic_fit import descended, likeliest, log_loss, solved
 from figs_spark.engine.refitting import Fitted, fit_columns, path_losses
 from figs_spark.treesum import Node, TreeSum
-from figs_spark.treesum.adjustments import as_path
+from figs_spark.treesum.adjustments import NEW_ROWS, as_path
 from figs_spark.treesum.nodes import IDENTITY, SOFTMAX, arms
 
 INTERCEPT, SLOPE, REFIT = METHODS = ("intercept", "slope", "refit")
@@ -75,8 +75,8 @@ def _check_all_classes(cells: Cells) -> None:
 def _remark(method: str, rows: int, before: Floats, after: Floats) -> str:
     """What was done, for the reader of the model; numbers only if there is one output."""
     if method == REFIT:
-        return f"All values were fitted again on {rows:,} new rows"
-    text = f"Recalibrated on {rows:,} new rows"
+        return f"All values were fitted again on {rows:,} {NEW_ROWS}"
+    text = f"Recalibrated on {rows:,} {NEW_ROWS}"
     if before.shape[1] > 1:
         return f"{text}: {method}"
     slope = 1.0

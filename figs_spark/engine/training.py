@@ -32,6 +32,7 @@ from figs_spark.engine.table import Table, Target
 from figs_spark.engine.value_samples import value_samples
 from figs_spark.engine.weights import OwnWeights, Weights
 from figs_spark.treesum import TreeSum
+from figs_spark.treesum.adjustments import WITHOUT_CLASS_WEIGHTS
 from figs_spark.treesum.nodes import IDENTITY, Coefficients
 from figs_spark.treesum.prediction import logistic_link
 
@@ -237,7 +238,7 @@ def order_of(growth: Growth, basis: Basis) -> Order:
 
 def _remark(rule: Refit, unweighted: bool) -> str:
     how = "least squares" if rule.link == IDENTITY else "logistic regression"
-    rows = ", on rows without their class weights" if unweighted else ""
+    rows = f", {WITHOUT_CLASS_WEIGHTS}" if unweighted else ""
     return f"All values were fitted together by {how}{rows}"
 
 

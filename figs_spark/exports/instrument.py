@@ -79,6 +79,7 @@ class Instrument:
     thresholds: tuple[float, ...] | None = None
     class_names: tuple[str, ...] | None = None
     operating_point: str | None = None  # a sentence
+    class_weights: bool = False  # rows counted by their class, so predictions are no rates
 
     @property
     def kind(self) -> Kind:

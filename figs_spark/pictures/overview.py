@@ -66,13 +66,15 @@ def draw_overview(title: str, sums: Mapping[str, TreeSum]) -> Drawing:
 
 
 def _heads(sums: Mapping[str, TreeSum], column: float, y: float) -> Iterator[Shape]:
-    for k, (name, model) in enumerate(sums.items()):
+    room = column - 8
+    rows = [model.trees[0].shown_rows if model.trees else 0 for model in sums.values()]
+    splits = [len(model.splits) for model in sums.values()]
+    sizes = [f"{k} split{'s' * (k != 1)}, n {n:,}" for k, n in zip(splits, rows)]
+    if any(shortened(size, SMALL, room) != size for size in sizes):  # of rows no count is cut
+        sizes = [f"n {n:,}" for n in rows]
+    for k, (name, size) in enumerate(zip(sums, sizes)):
         x = MARGIN + NAME + k * column
-        rows = model.trees[0].shown_rows if model.trees else 0
-        size, room = f"{len(model.splits)} splits, n {rows:,}", column - 8
-        if shortened(size, SMALL, room) != size:  # the count of rows is never cut
-            size = f"n {rows:,}"
-        yield Text(x + 5, y + 13, shortened(name, SIZE * BOLD, column - 8), SIZE, INK, True)
+        yield Text(x + 5, y + 13, shortened(name, SIZE * BOLD, room), SIZE, INK, True)
         yield Text(x + 5, y + 28, shortened(size, SMALL, room), SMALL, PALE_INK)
 
 

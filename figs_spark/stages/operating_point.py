@@ -24,6 +24,8 @@ from figs_spark.treesum.text import number as rounded
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+FEW_SPARED = 0.1  # a lower specificity is of little use
+
 log = logging.getLogger("figs_spark")
 
 
@@ -63,8 +65,7 @@ class WithOperatingPoint(FittedModel):
         scored = self._with_one_output(on, "probabilityCol", score)
         curve = Curve(Scored(scored, label, score, weightCol).overall())
         point = curve.point(level).as_param()
-        if point.threshold == EVERYONE:
-            log.warning("A sensitivity of %g is reached only if everyone is flagged.", level)
+        _warn_if_most_are_flagged(curve, point)
         self._operating_point = point
         self.clear(self.getParam("thresholds"))
         return self._set(threshold=point.threshold)
@@ -108,7 +109,7 @@ class WithOperatingPoint(FittedModel):
     def _rule(self, threshold: float) -> str:
         name = self._class_names[1] if self._class_names else 1
         name = self._positive() if self._class_names == BOOLEANS else name
-        condition = f"if the probability is above {rounded(threshold)}"
+        condition = f"if the {self._score_word} is above {rounded(threshold)}"
         return f"predict {name} {'always' if threshold == EVERYONE else condition}"
 
     def _labels(self, small_cell: int | None = None) -> Labels:
@@ -145,6 +146,24 @@ class WithOperatingPoint(FittedModel):
         if saved is not None and self._classes != 2:
             Entry(saved, source, "operatingPoint").refuse("null for more than two classes")
         self._operating_point = None if saved is None else OperatingPoint.from_dict(saved, source)
+
+
+def _warn_if_most_are_flagged(curve: Curve, point: OperatingPoint) -> None:
+    """A model of few probabilities may leap from a low sensitivity to one that spares nobody."""
+    if not point.specificity < FEW_SPARED:
+        return
+    if point.threshold == EVERYONE:
+        log.warning("A sensitivity of %g is reached only if everyone is flagged.", point.level)
+        return
+    next_one = curve.last_below(point.level)
+    log.warning(
+        "A sensitivity of %g is reached only if %.0f%% of the rows are flagged. The next threshold "
+        "flags %.0f%% and reaches %.2f. Ask for less, or take a model with more splits.",
+        point.level,
+        100 * (point.tp + point.fp) / (point.tp + point.fp + point.tn + point.fn),
+        100 * curve.flagged[next_one],
+        curve.sensitivity[next_one],
+    )
 
 
 def _counted(rows: float) -> str:

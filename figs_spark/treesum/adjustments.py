@@ -15,6 +15,15 @@ from figs_spark.treesum.nodes import Coefficients, Node, TreeSum, Value, arms
 
 Adjustment = Callable[[TreeSum], TreeSum]
 
+# In remarks: what makes probabilities rates, of a model that grew under class weights.
+WITHOUT_CLASS_WEIGHTS = "on rows without their class weights"
+NEW_ROWS = "new rows"
+
+
+def has_rates(model: TreeSum) -> bool:
+    """Whether values were fitted to rows as they are, after the splits were made."""
+    return any(w in text for text in model.remarks for w in (WITHOUT_CLASS_WEIGHTS, NEW_ROWS))
+
 
 def revalued(
     model: TreeSum,

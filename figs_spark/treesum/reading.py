@@ -20,6 +20,11 @@ MINUS = "\u2212"
 SCALES = {LOGIT: "log odds", SOFTMAX: "log weights"}  # what scores are, by the link
 
 
+def average(class_weights: bool) -> str:
+    """What the trees start from, in words."""
+    return "the weighted average" if class_weights else "the average"
+
+
 @dataclass(frozen=True)
 class Labels:
     """What a model predicts, in words."""
@@ -32,6 +37,11 @@ class Labels:
     remarks: tuple[str, ...] = ()  # what a reader must know: changes by hand, points
     threshold: float | None = None  # the probability of the operating point
     decision: str = ""  # what is predicted above it
+    class_weights: bool = False  # rows count by their class, so predictions are no rates
+
+    @property
+    def average(self) -> str:
+        return average(self.class_weights)
 
 
 @dataclass(frozen=True)
@@ -84,7 +94,8 @@ class Reading:
     @property
     def start(self) -> str:
         """What the trees start from, in words."""
-        return f"the {self.scale} of the average" if self.in_logarithms else "the average"
+        start = self.labels.average
+        return f"the {self.scale} of {start}" if self.in_logarithms else start
 
     @property
     def rule(self) -> str:

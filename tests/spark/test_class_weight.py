@@ -85,6 +85,32 @@ def test_bad_input(data: DataFrame) -> None:
         fitted(data, "triage", classWeight="inverse")
 
 
+@pytest.mark.parametrize("params", [{}, {"refit": "linear"}, {"refit": "logistic"}])
+def test_what_is_no_rate_is_called_a_score(
+    data: DataFrame, params: dict[str, Any], tmp_path: Path
+) -> None:
+    """Under class weights the start is about a half, whatever the true rate."""
+    model = fitted(data, classWeight="balanced", **params)
+    model.setOperatingPoint(sensitivity=0.5, on=data)
+    row = data.first()
+    for shown in (str(model), model.toSVG(), str(model.explain(row)), model.explain(row).toSVG()):
+        assert "robability" not in shown.replace("_probability", "")
+    assert "with class weights it is no rate" in " ".join(str(model).split())
+    assert "Score of died = 1" in model.toSVG()
+    assert "the weighted average" in str(model.explain(row))
+    model.report(str(tmp_path / "page.html"))
+    assert (tmp_path / "page.html").read_text().count("the weighted average") > 1
+
+
+def test_rates_are_called_probabilities(data: DataFrame) -> None:
+    plain, weighted = fitted(data), fitted(data, classWeight="balanced")
+    again = weighted.calibrate(data.withColumn("died", F.col("died").cast("double")))
+    for model in (plain, again, fitted(data, classWeight="balanced", calibrate=True)):
+        assert "the probability of died = 1, clipped to [0, 1]." in " ".join(str(model).split())
+        assert "Probability of died = 1" in model.toSVG()
+        assert "Start: the average" in str(model.explain(data.first()))
+
+
 @pytest.mark.parametrize(
     "rule", ["fair", {1: -2}, {1: 0}, {1: float("nan")}, {1: "x"}, {-1: 2}, {0.5: 2}, {"x": 2}, 3]
 )

@@ -100,6 +100,21 @@ def test_rare_categories_have_no_slots(spark: SparkSession) -> None:
     assert [column.slots for column in model._membership.columns] == [["note = often"]]
 
 
+@pytest.mark.parametrize("params", [{}, {"membershipFolds": 2}], ids=["driver", "Spark"])
+@pytest.mark.parametrize(("first", "named"), [(0, range(69, 100)), (68, range(68, 100))])
+def test_the_most_frequent_categories_have_slots(
+    spark: SparkSession, params: dict[str, Any], first: int, named: range
+) -> None:
+    """Code 0 has 1 row, code 1 has 2, and so on to code 99. 32 codes are not too many."""
+    code = F.floor((F.sqrt(8 * F.monotonically_increasing_id() + 1) - 1) / 2)
+    rows = grouped(spark, 5050).coalesce(1).withColumn("code", code.cast("string"))
+    features = {"featuresCols": ["code", "gcs"], "maxSplits": 1}
+    model = classifier(**features, **params).fit(rows.where(F.col("code") >= first))
+    assert model._membership is not None
+    slots = model._membership.columns[0].slots
+    assert sorted(slots) == [f"code = {k}" for k in named]
+
+
 @pytest.mark.parametrize(
     ("params", "message"),
     [

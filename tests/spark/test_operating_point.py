@@ -136,6 +136,25 @@ def test_everyone_and_no_one(
     assert shares(nobody.transform(data)) == (0, 1)
 
 
+def test_a_leap_to_nearly_everyone_is_told(
+    spark: SparkSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of 99 sick 58 have the probability of most others, and there is little below it."""
+    counts = [("high", 1.0, 40), ("high", 0.0, 100), ("low", 1.0, 58), ("low", 0.0, 1850)]
+    rows = [(site, died) for site, died, n in [*counts, ("no", 0.0, 50)] for _ in range(n)]
+    data = spark.createDataFrame([*rows, ("no", 1.0)], "site string, died double")
+    model = FIGSClassifier(featuresCols=["site"], labelCol="died", maxSplits=2).fit(data)
+    with caplog.at_level(logging.WARNING, "figs_spark"):
+        model.setOperatingPoint(sensitivity=0.4, on=data)
+    assert not caplog.records
+    with caplog.at_level(logging.WARNING, "figs_spark"):
+        model.setOperatingPoint(sensitivity=0.8, on=data)
+    assert caplog.messages == [
+        "A sensitivity of 0.8 is reached only if 98% of the rows are flagged. The next threshold "
+        "flags 7% and reaches 0.40. Ask for less, or take a model with more splits."
+    ]
+
+
 def test_clipped_probabilities(spark: SparkSession) -> None:
     """Scores below 0 and above 1 become ties; some at 0 are positive, so everyone is flagged."""
     df = spark.range(400).selectExpr("id % 20 as a", "id % 7 as b", "int(id % 20 > 9) as label")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+from runpy import run_module
 from typing import Any
 
 import pytest
@@ -18,8 +20,25 @@ from figs_spark.app.inherited import TrainingSource, with_reader_options
 from figs_spark.app.options import read_settings
 from figs_spark.app.reader_options import inherited, reader_options, warn_of_unknown
 from figs_spark.app.train import Train, check, with_large_leaves
+from figs_spark.stages.params.values import texts
 
 CONF = Path(__file__).parents[2] / "conf"
+
+
+def test_the_module_is_the_command(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["figs-spark", "no-such-job"])
+    monkeypatch.delitem(sys.modules, "figs_spark.app.cli")
+    with pytest.raises(SystemExit) as ended:
+        run_module("figs_spark.app.cli", run_name="__main__", alter_sys=True)
+    assert ended.value.code == WRONG_USAGE
+    assert "figs-spark" in capsys.readouterr().err
+
+
+def test_one_name_in_place_of_a_list_is_told_the_list() -> None:
+    with pytest.raises(TypeError, match=r"such as \['age'\], got 'age'"):
+        texts("age")
 
 
 def read(*arguments: str) -> Settings[Train]:

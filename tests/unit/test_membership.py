@@ -80,6 +80,7 @@ def test_a_column_that_gives_the_group_away(
     ("feature", "counted_again"),
     [
         (Feature("sex", ("f", "m"), others=3), []),
+        (Feature("sex", ("f", "m", *map(str, range(30)))), [0]),  # the most frequent are asked for
         (Feature("sex", ("f", "m"), ordered=True), [0]),  # with rare values
         (Feature("sex", ("f", "m"), system="icd9"), [0]),  # with levels
         (Feature("age"), [0]),

@@ -433,3 +433,17 @@ def test_an_overview_of_many_groups_keeps_their_counts() -> None:
     model = replace(trauma(), trees=(large, *trauma().trees[1:]))
     shown = to_svg(draw_overview("Risk", {f"group {k}": model for k in range(12)}))
     assert shown.count("1,234,567") == 12
+
+
+def test_an_overview_says_the_same_of_each_group() -> None:
+    """A column too narrow for the number of splits takes it from all columns."""
+    few, many = (
+        replace(trauma(), trees=(replace(trauma().trees[0], rows=rows), *trauma().trees[1:]))
+        for rows in (90, 1_234_567)
+    )
+    groups = {f"group {k}": few for k in range(11)} | {"large": many}
+    narrow = to_svg(draw_overview("Risk", groups))
+    assert "n 90" in narrow
+    assert "splits, n" not in narrow
+    one = replace(trauma().truncate(1), remarks=())
+    assert "1 split, n" in to_svg(draw_overview("Risk", {"old": one, "young": few}))

@@ -241,7 +241,7 @@
     if (!body) return;
     const output = focus(result);
     let total = result.constant[output];
-    const start = logs ? `Start: ${logs} of the average` : "Start: the average";
+    const start = `Start: ${logs ? `${logs} of ` : ""}${model.average}`;
     const steps = [{ name: start, from: 0, to: total, text: shown(total) }];
     result.leaves.forEach((leaf, k) => {
       const added = leaf.values[output] - (k === 0 ? result.constant[output] : 0);

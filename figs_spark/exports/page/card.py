@@ -55,7 +55,9 @@ class Scale:
 
     @property
     def reading(self) -> Reading:
-        labels = Labels("", "", self.model.classes > 0, self.model.score_labels or ("",))
+        model = self.model
+        names, weighted = model.score_labels or ("",), model.class_weights
+        labels = Labels("", "", model.classes > 0, names, class_weights=weighted)
         return Reading(self.one, labels)
 
     @property

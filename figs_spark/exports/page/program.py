@@ -16,6 +16,7 @@ from figs_spark.exports.page.fields import Field, Option
 from figs_spark.treesum import Feature, Node, Split, TreeSum
 from figs_spark.treesum.nodes import IDENTITY, LOGIT, SOFTMAX
 from figs_spark.treesum.prediction import Outcome
+from figs_spark.treesum.reading import average
 from figs_spark.treesum.strict_json import plain
 from figs_spark.treesum.text import value_text
 from figs_spark.treesum.times import DATE, DAY
@@ -30,6 +31,7 @@ def make_program(model: Instrument, fields: Mapping[int, Field]) -> dict[str, An
     return {
         "kind": model.kind,
         "link": link_of(model.outcome),
+        "average": average(model.class_weights),
         "classes": model.classes,
         "labels": list(model.labels),
         "threshold": model.threshold,

@@ -271,6 +271,7 @@ class FittedModel(Deriving, Shown, Persistent, Exporting, Model):
             thresholds=None if thresholds is None else tuple(thresholds),
             class_names=self._class_names,
             operating_point=self._operating_sentence(),
+            class_weights=self._has_class_weights,
         )
 
     def _exported_family(self) -> Family:

@@ -17,6 +17,7 @@ from figs_spark.stages.base.pointed import Pointed
 from figs_spark.stages.base.reporting import Reporting
 from figs_spark.stages.operating_point import WithOperatingPoint
 from figs_spark.stages.params.declared import DeclaredParams
+from figs_spark.treesum.adjustments import has_rates
 from figs_spark.treesum.nodes import LOGIT, SOFTMAX
 from figs_spark.treesum.prediction import Outcome
 
@@ -137,17 +138,26 @@ class ClassificationOutputs(ThresholdParams, WithOperatingPoint, Editing, Pointe
 
     def _meaning(self, outcome: Outcome) -> str:
         """What scores of this kind are, in words."""
-        label = self.getOrDefault("labelCol")
+        words = self._words(outcome)
+        return f"{words}; with class weights it is no rate" if self._has_class_weights else words
+
+    @property
+    def _has_class_weights(self) -> bool:
+        weighted = self.getOrDefault("classWeight") != "none"
+        return weighted and not all(map(has_rates, self._family().sums))
+
+    def _words(self, outcome: Outcome) -> str:
+        label, word = self.getOrDefault("labelCol"), self._score_word
         if outcome.link == SOFTMAX:
             return (
-                f"the log weight of each class of {label}; the probability of a class is exp(sum) "
+                f"the log weight of each class of {label}; the {word} of a class is exp(sum) "
                 f"/ total of exp(sum)"
             )
         if outcome.classes > 2:
             return f"the score of each class of {label}, clipped to [0, 1] and normalised"
         if outcome.link == LOGIT:
-            return f"the log odds of {self._positive()}; the probability is 1 / (1 + exp(-sum))"
-        return f"the probability of {self._positive()}, clipped to [0, 1]"
+            return f"the log odds of {self._positive()}; the {word} is 1 / (1 + exp(-sum))"
+        return f"the {word} of {self._positive()}, clipped to [0, 1]"
 
     def _output_names(self) -> Sequence[str] | None:
         if self._classes <= 2:

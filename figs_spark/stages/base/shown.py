@@ -114,7 +114,17 @@ class Shown(DeclaredParams):
             outputs=tuple(names) if names else ("",),
             small_cell=small_cell,
             remarks=self._remarks(),
+            class_weights=self._has_class_weights,
         )
+
+    @property
+    def _has_class_weights(self) -> bool:
+        """Whether class weights keep the probabilities from being rates."""
+        return False
+
+    @property
+    def _score_word(self) -> str:
+        return "score" if self._has_class_weights else "probability"
 
     def _remarks(self) -> tuple[str, ...]:
         """What a reader of the picture or of an export must know besides."""
@@ -126,7 +136,7 @@ class Shown(DeclaredParams):
             return f"Prediction of {label}"
         if self._classes > 2:
             return f"Score of each class of {label}"
-        return f"Probability of {self._positive()}"
+        return f"{self._score_word.capitalize()} of {self._positive()}"
 
     def _positive(self) -> str:
         """What class 1 of two stands for: "died = 1", "outcome = dead", or "died" if it is true."""

@@ -5,6 +5,9 @@ with its value (the mean if it is missing) and, if some training rows lack it, a
 whether it is missing; a boolean is the number 0 or 1. Text has a slot for each category and one for
 missing. A value that is no category, because few training rows had it (`minCategoryCount`) or none,
 or because it is beyond the most frequent, is 0 in all of them. Spark alone builds the vector.
+
+A classifier needs the more time the more slots there are, and groups differ little in rare codes.
+So a column has at most MAX_CATEGORIES categories, where a split of a tree may name more.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from figs_spark.treesum import Feature
 from figs_spark.treesum.nodes import CODE, NUMBER, TEXT
 from figs_spark.treesum.strict_json import Entry
 
-MAX_CATEGORIES = 255  # with the one for all other values
+MAX_CATEGORIES = 32  # with the one for all other values
 
 log = logging.getLogger("figs_spark")
 
@@ -183,11 +186,11 @@ def with_categories(
 ) -> tuple[MembershipColumn, ...]:
     """The columns; those of text and codes with their categories, which at least `least` rows have.
 
-    Text among the `features`, which have at most MAX_CATEGORIES too, was counted by the same rule;
+    Text among the `features` was counted by the same rule, if they may have as many categories;
     but an order has rare values as well, and a system has levels.
     """
     plain = (f for f in features if f.kind == TEXT and not (f.ordered or f.system))
-    known = {f.name: f.categories for f in plain}
+    known = {f.name: f.categories for f in plain if len(f.categories or ()) < MAX_CATEGORIES}
     complete, values = list(columns), {}
     for k, column in enumerate(columns):
         if column.kind == TEXT and column.name in known:

@@ -101,7 +101,7 @@ def _prepared(
     get, frame = stage.getOrDefault, checked.table.frame
     cells = _cells(columns)
     if membership is None:
-        counted = checked.table.features if get("maxBins") == MAX_CATEGORIES else ()
+        counted = checked.table.features if get("maxBins") >= MAX_CATEGORIES else ()
         columns = with_categories(frame, columns, cells, get("minCategoryCount"), counted)
     rows = _grouped(checked.table, stage, statistics(columns, cells))
     groups = tuple(row["g"] for row in rows)

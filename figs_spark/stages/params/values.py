@@ -21,7 +21,9 @@ def text(value: Any) -> str:
 
 
 def texts(value: Any) -> list[str]:
-    if isinstance(value, str) or not all(isinstance(v, str) for v in value):
+    if isinstance(value, str):
+        raise TypeError(f"a list of strings is needed, such as {[value]}, got {value!r}")
+    if not all(isinstance(v, str) for v in value):
         raise TypeError(f"a list of strings is needed, got {value!r}")
     return list(value)
 
