@@ -88,7 +88,10 @@ def claims(results: pd.DataFrame) -> list[Claim]:
             *(below(name, FIGS, CART) for name in "ACD"),
         ),
         claim("On one interaction (B) FIGS is about as good as CART.", below("B", FIGS, CART, 1.1)),
-        claim("On a linear function (A) the GAM is best.", *(below("A", GAM, m) for m in METHODS if m != GAM)),
+        claim(
+            "On a linear function (A) the GAM is best.",
+            *(below("A", GAM, method) for method in METHODS if method != GAM),
+        ),
         claim("Interactions (B, D) defeat the GAM: FIGS has a smaller error.",
               below("B", FIGS, GAM), below("D", FIGS, GAM)),
         claim("On sums of interactions (C, D) FIGS has a smaller error than a random forest.",
