@@ -144,6 +144,7 @@ def test_a_leap_to_nearly_everyone_is_told(
     rows = [(site, died) for site, died, n in [*counts, ("no", 0.0, 50)] for _ in range(n)]
     data = spark.createDataFrame([*rows, ("no", 1.0)], "site string, died double")
     model = FIGSClassifier(featuresCols=["site"], labelCol="died", maxSplits=2).fit(data)
+    caplog.clear()
     with caplog.at_level(logging.WARNING, "figs_spark"):
         model.setOperatingPoint(sensitivity=0.4, on=data)
     assert not caplog.records

@@ -39,7 +39,8 @@ UNNAMED = {"StageReader", "StageWriter", "Reading", "MembershipColumn"}
 # The scripts in jobs/ start the command line; the benchmark measures parts of the engine; the
 # protocol of the paper goes through the variants by name.
 JOBS_MAY_IMPORT = {
-    "jobs/bench": {  # parts of the engine, and the membership model alone
+    "jobs/bench": {  # parts of the engine, the membership model alone, the way to Python and back
+        "figs_spark.dataframes.compat",
         "figs_spark.engine",
         "figs_spark.stages.base.checks",
         "figs_spark.stages.gfigs",
