@@ -122,6 +122,24 @@ def test_an_unknown_reader_option_is_named(caplog: pytest.LogCaptureFixture) -> 
     assert reader_options("csv", options) == {"inferSchema": "true", **options}
 
 
+def test_an_option_that_training_ignored_is_called_so(caplog: pytest.LogCaptureFixture) -> None:
+    saved = {"nulValue": "?", "pathGlobFilter": "a*", "fs.s3a.endpoint": "x"}
+    settings = replace(read(), job=replace(read("--input", "x.csv").job, format="csv"))
+    source = TrainingSource(format="csv", options=saved)
+    taken = with_reader_options(None, settings, source).job.options  # type: ignore[arg-type]
+    assert taken == {}
+    ignored, left_out = (record.getMessage() for record in caplog.records)
+    assert left_out == (
+        "'options.pathGlobFilter', 'options.fs.s3a.endpoint' of training (settings.json of the "
+        "model) are not taken over: they decide what is read. If this table needs them, give them "
+        "again."
+    )
+    assert ignored == (
+        "options.nulValue of training (settings.json of the model): Spark's csv reader ignores it; "
+        "did you mean 'nullValue'?"
+    )
+
+
 def test_flags() -> None:
     settings = read("--dry-run")
     assert (settings.dry_run, settings.overwrite) == (True, False)
