@@ -81,8 +81,8 @@ class TrainingSource:
 
 def training_source(spark: SparkSession, settings: Settings[Any]) -> TrainingSource:
     """What `train` recorded beside the model; nothing if `model.save` or an older version wrote."""
-    path = f"{str(settings.job.model).rstrip('/')}/settings.json"
-    if settings.job.model is None or not exists(spark, path):
+    path = _settings_path(spark, settings.job.model)
+    if path is None:
         return TrainingSource()
     try:
         saved = Entry(parse(read_text(spark, path), f"'{path}'"), f"'{path}'")
@@ -95,6 +95,15 @@ def training_source(spark: SparkSession, settings: Settings[Any]) -> TrainingSou
         return replace(source, where=where_text, privacy=privacy)
     except ValueError as error:
         raise settings.error("model", str(error), UNFIT_INPUT) from error
+
+
+def _settings_path(spark: SparkSession, model: str | None) -> str | None:
+    """The settings.json beside the model, also if the folder `model` inside is what is named."""
+    if model is None:
+        return None
+    folder = model.rstrip("/")
+    folders = [folder, *([folder.removesuffix("/model")] if folder.endswith("/model") else [])]
+    return next((p for f in folders if exists(spark, p := f"{f}/settings.json")), None)
 
 
 def _privacy(saved: Entry) -> Privacy:
