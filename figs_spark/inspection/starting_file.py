@@ -24,7 +24,7 @@ THRESHOLD = """\
 # operating_points.csv has the specificity of each. Those who act on it should say how many may
 # be missed. Then set the sensitivity, take the # away and train again:
 # operatingPoint:
-#   sensitivity: 0.8   # at least this share of the validation rows with the label is flagged"""
+#   sensitivity: 0.7   # at least this share of the validation rows with the label is flagged"""
 
 
 @dataclass(frozen=True)

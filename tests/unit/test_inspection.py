@@ -236,7 +236,7 @@ def test_a_threshold_is_asked_for_when_its_price_is_known(look: Inspection) -> N
     assert "operatingPoint" not in yaml.safe_load(text)
     assert "evaluate --part validation" in text
     without_marks = re.sub("^# (operatingPoint|  sensitivity)", r"\1", text, flags=re.MULTILINE)
-    assert yaml.safe_load(without_marks)["operatingPoint"] == {"sensitivity": 0.8}
+    assert yaml.safe_load(without_marks)["operatingPoint"] == {"sensitivity": 0.7}
     assert "operatingPoint" not in look.train_yaml("x.csv", format="csv")
 
 
