@@ -87,7 +87,7 @@ def test_it_is_printed_copied_and_saved(
 def test_no_export_tells_how_few_were_missed(data: DataFrame, models: Any, kind: str) -> None:
     model, row = models[kind].copy().setOperatingPoint(0.92, data), data.first()
     assert 0 < model.operatingPoint.fn < 11
-    exports = {
+    exports: dict[str, Any] = {
         "PMML": model.toPMML,
         "Python": model.toPython,
         "ONNX": lambda smallCell=None: model.toONNX(smallCell).decode("latin-1"),
