@@ -9,7 +9,8 @@ The output is a folder. For two classes it holds
 
 For more classes summary.csv has the accuracy, for an amount R2 and errors. sizes.csv and sizes.png
 show the loss of every size, if the model's folder has it. report.md and report.json hold all
-tables. With `privacy: strict` no count of fewer than 11 rows is written, and no ROC curve.
+tables. With `privacy: strict`, as with a model that was trained so, no count of fewer than 11 rows
+is written, and no ROC curve.
 """
 
 from __future__ import annotations
@@ -28,9 +29,11 @@ from figs_spark.app.charts import draw_calibration, draw_roc, draw_sizes
 from figs_spark.app.config import Settings, key
 from figs_spark.app.errors import UNFIT_INPUT, JobError
 from figs_spark.app.inherited import (
+    Privacy,
     TrainingSource,
     training_source,
     with_derivations,
+    with_privacy,
     with_reader_options,
     with_rows_in_use,
 )
@@ -88,8 +91,10 @@ class Evaluate(Input):
         None, "threshold of the summary; default: that of the model, or 0.5"
     )
     bins: int = key(10, "bins of the calibration table", low=1)
-    privacy: Literal["open", "strict"] = key(
-        "open", "strict: counts of fewer than 11 rows are hidden, and what would tell them"
+    privacy: Privacy | None = key(
+        None,
+        "strict: counts of fewer than 11 rows are hidden, and what would tell them; "
+        "default: as the model was trained, or open",
     )
     plots: bool = key(True, "also draw pictures; needs matplotlib")
     output: str | None = key(None, "folder for tables and pictures")
@@ -126,7 +131,9 @@ class ScoredRows:
 
 def run(spark: SparkSession, settings: Settings[Evaluate]) -> None:
     path = check_output(spark, settings)
-    scored = scored_rows(spark, settings)
+    source = training_source(spark, settings)
+    settings = with_privacy(settings, source)
+    scored = scored_rows(spark, settings, source)
     if settings.dry_run:
         print(plan(scored, settings.job))
         return
@@ -164,10 +171,11 @@ def _shown(summary: pd.DataFrame) -> str:
     return shown
 
 
-def scored_rows(spark: SparkSession, settings: Settings[Evaluate]) -> ScoredRows:
+def scored_rows(
+    spark: SparkSession, settings: Settings[Evaluate], source: TrainingSource
+) -> ScoredRows:
     """The rows to use; the model scores them if the input has no score."""
     model: Any = load_model(spark, settings) if settings.job.model else None
-    source = training_source(spark, settings)
     settings = _as_in_training(spark, settings, source)
     values = settings.job
     rows = read(spark, settings)

@@ -15,12 +15,14 @@ from pyspark.sql import SparkSession
 
 from figs_spark.app.config import Settings, key
 from figs_spark.app.errors import OUTPUT_EXISTS, UNEXPECTED, UNFIT_INPUT, WRONG_USAGE, JobError
+from figs_spark.app.inherited import Privacy, training_source, with_privacy
 from figs_spark.app.outputs import local_path
 from figs_spark.app.saved_models import load_exportable
 from figs_spark.app.sources import require
 from figs_spark.exports.files import check_absent
 from figs_spark.exports.proof import ExportDiffers
 from figs_spark.exports.targets import PROOF_SUFFIX
+from figs_spark.treesum.small_cells import STRICT
 
 log = logging.getLogger("figs_spark")
 
@@ -49,6 +51,11 @@ class Export:
     function: list[str] | None = key(None, "SQL as CREATE FUNCTION of this name")
     patient: dict[str, Any] = key({}, "for FHIR: the values of one patient by column")
     subject: str | None = key(None, "for FHIR: a reference such as Patient/123")
+    privacy: Privacy | None = key(
+        None,
+        "strict: no figure of the operating point that tells a count of fewer than 11 rows; "
+        "default: as the model was trained, or open",
+    )
     verify: bool = key(True, "run the file on test vectors before it is written")
     output: str | None = key(None, "local file to write")
 
@@ -79,14 +86,16 @@ def check(settings: Settings[Export]) -> None:
 
 
 def run(spark: SparkSession, settings: Settings[Export]) -> None:
-    job = settings.job
     model = load_exportable(spark, settings)
+    settings = with_privacy(settings, training_source(spark, settings))
+    job = settings.job
     path = local_path(str(job.output))
     if settings.dry_run:
         print(plan(settings))
         return
-    asked = {"dialect": job.dialect, "output": job.outputs, "keep": job.keep}
+    asked: dict[str, Any] = {"dialect": job.dialect, "output": job.outputs, "keep": job.keep}
     asked |= {"table": job.table, "function": job.function}
+    asked |= {"smallCell": STRICT if job.privacy == "strict" else None}
     patient = {"row": job.patient or None, "subject": job.subject}
     try:
         written = model.export(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from figs_spark.app.config import nearest
 
@@ -62,14 +62,21 @@ def reader_options(kind: str, options: Mapping[str, str]) -> dict[str, str]:
     return {n: v for n, v in defaults.items() if n.lower() not in own} | dict(options)
 
 
-def warn_of_unknown(kind: str, options: Mapping[str, str], origins: Mapping[str, str]) -> None:
-    """Spark ignores an option that it does not know; a name with a dot is that of a file system."""
+def unknown(kind: str, options: Iterable[str]) -> list[str]:
+    """The names that Spark ignores; one with a dot is that of a file system, and "path" is read."""
     if kind not in NAMES:
-        return
-    known = f"{NAMES[kind]} {EVERY_FILE}".split()
-    lower = {name.lower() for name in known}
-    for name in options:
-        if name.lower() not in lower and "." not in name:
-            key = f"options.{name}"
-            where = origins.get(key, key)
-            log.warning("%s: Spark's %s reader ignores it; %s", where, kind, nearest(name, known))
+        return []
+    known = {name.lower() for name in ["path", *_known(kind)]}
+    return [name for name in options if name.lower() not in known and "." not in name]
+
+
+def warn_of_unknown(kind: str, options: Iterable[str], origins: Mapping[str, str]) -> None:
+    """Name the options that Spark ignores, where each was set, and the nearest name."""
+    for name in unknown(kind, options):
+        key = f"options.{name}"
+        hint = nearest(name, _known(kind))
+        log.warning("%s: Spark's %s reader ignores it; %s", origins.get(key, key), kind, hint)
+
+
+def _known(kind: str) -> list[str]:
+    return f"{NAMES[kind]} {EVERY_FILE}".split()

@@ -258,7 +258,8 @@ def chosen_size(size: dict[str, Any]) -> str:
         return ""
     others = {name: k for name, k in size["choices"].items() if name != size["choose"]}
     also = ", ".join(f"{name}: {k}" for name, k in others.items())
-    return f", {size['splits']} splits by {size['folds']} folds ({size['choose']}; {also})"
+    splits = f"{size['splits']} split{'s' * (size['splits'] != 1)}"
+    return f", {splits} by {size['folds']} folds ({size['choose']}; {also})"
 
 
 def metrics_on(rows: DataFrame, model: Any, values: Train) -> dict[str, Any] | None:

@@ -8,7 +8,7 @@ from importlib.resources import files
 from figs_spark.exports.page.document import policy
 from figs_spark.exports.page.markup import NOTHING, Html, element, table
 from figs_spark.inspection.inspection import FrequentValue, InspectedColumn, Inspection
-from figs_spark.inspection.text import headline, outcome, share, use, values
+from figs_spark.inspection.text import headline, in_columns, outcome, share, use, values
 
 MANY = 50  # different numbers: they are not shown one by one
 
@@ -45,9 +45,9 @@ def _content(look: Inspection, title: str) -> Html:
         element("p", headline(look)),
         element("h2", "Look at these first") if items else NOTHING,
         element("ul", *items, class_="first") if items else NOTHING,
-        element("h2", f"Used: {len(kept)} columns"),
+        element("h2", f"Used: {in_columns(len(kept))}"),
         _used(kept, look) if kept else NOTHING,
-        element("h2", f"Left out: {len(out)} columns") if out else NOTHING,
+        element("h2", f"Left out: {in_columns(len(out))}") if out else NOTHING,
         _left_out(out, look) if out else NOTHING,
         class_="figs-look",
     )

@@ -16,8 +16,15 @@ from figs_spark.treesum.visible import visible_name
 PLAIN = re.compile(r"^[A-Za-z_][\w./-]*$", re.ASCII)
 NO_WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}  # to YAML
 ENOUGH_FOR_FOLDS = 100  # rows with the label, to choose a size by cross-validation
-SENSITIVITY = 0.8  # to start from
 ENOUGH_TO_VALIDATE = 500  # to choose a threshold on a fifth of them
+THRESHOLD = """\
+# The threshold: whom the model flags. Without one, those with a risk above 50%; of a rare label
+# that is nobody. Train first, and see what each sensitivity costs:
+#   figs-spark evaluate --part validation --sensitivities 0.5 0.6 0.7 0.8 0.9 ...
+# operating_points.csv has the specificity of each. Those who act on it should say how many may
+# be missed. Then set the sensitivity, take the # away and train again:
+# operatingPoint:
+#   sensitivity: 0.7   # at least this share of the validation rows with the label is flagged"""
 
 
 @dataclass(frozen=True)
@@ -137,12 +144,10 @@ def _size(look: Inspection) -> Iterator[str]:
 
 
 def _threshold(look: Inspection) -> Iterator[str]:
-    """By default a risk above 50% is flagged: of a rare outcome that is nobody."""
+    """What to ask for depends on the model: one of few probabilities may reach a high sensitivity
+    only if nearly everyone is flagged."""
     if _has_threshold(look):
-        yield "operatingPoint:   # the threshold: whom the model flags"
-        yield "  # At least this share of the validation rows with the label is flagged."
-        yield "  # Those who act on it should say how many may be missed."
-        yield f"  sensitivity: {SENSITIVITY}"
+        yield THRESHOLD
 
 
 def _has_threshold(look: Inspection) -> bool:

@@ -25,11 +25,11 @@ def _lines(look: Inspection) -> Iterator[str]:
         for finding in look.findings:
             yield from _wrapped(finding, "  - ", "    ")
     if out:
-        yield f"\nLeft out: {len(out)} columns"
+        yield f"\nLeft out: {in_columns(len(out))}"
         for c in out:
             yield from _wrapped(c.why, f"  {_padded(c.name)} {c.use:<{USE}}", " " * 41)
     if kept:
-        yield f"\nUsed: {len(kept)} columns"
+        yield f"\nUsed: {in_columns(len(kept))}"
         measure = "AUC" if look._label.is_class else "R2"
         yield (
             f"  {'column':<{NAME}} {'as':<{USE}}{'missing':>7} {'values':>7} {measure:>5}  "
@@ -39,8 +39,12 @@ def _lines(look: Inspection) -> Iterator[str]:
             yield from _column(c, look)
 
 
+def in_columns(k: int) -> str:
+    return f"{k} column{'s' * (k != 1)}"
+
+
 def headline(look: Inspection) -> str:
-    size = f"{look.rows:,} rows, {len(look.columns) + 1} columns"
+    size = f"{look.rows:,} rows, {in_columns(len(look.columns) + 1)}"
     return f"{size}; {label_share(look)}"
 
 

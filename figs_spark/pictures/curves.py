@@ -119,7 +119,8 @@ def plot_sizes(sizes: Any, *, chosen: int | None = None, ax: Any = None) -> Any:
         label = "on validation rows"
         ax.plot(table["splits"], table["validationLoss"], "o-", color=LOWERS, label=label)
     if chosen is not None:
-        ax.axvline(chosen, color=RAISES, linewidth=1.5, label=f"chosen: {chosen} splits")
+        size = f"{chosen} split{'s' * (chosen != 1)}"
+        ax.axvline(chosen, color=RAISES, linewidth=1.5, label=f"chosen: {size}")
     ax.set(xlabel="splits", ylabel="loss")
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.legend(fontsize=8)

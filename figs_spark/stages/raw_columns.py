@@ -63,8 +63,8 @@ class ExportablePipeline(Exporting):
         self._model = model
         self._sources = tuple(sources)
 
-    def _instrument(self) -> Instrument:
-        return in_raw_columns(self._model._instrument(), self._sources)
+    def _instrument(self, small_cell: int | None = None) -> Instrument:
+        return in_raw_columns(self._model._instrument(small_cell), self._sources)
 
     def _patient(self, row: Any) -> Patient:
         named = by_name(row)

@@ -83,6 +83,23 @@ def test_it_is_printed_copied_and_saved(
         assert shares(other.transform(data)) == shares(model.transform(data))
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_export_tells_how_few_were_missed(data: DataFrame, models: Any, kind: str) -> None:
+    model, row = models[kind].copy().setOperatingPoint(0.92, data), data.first()
+    assert 0 < model.operatingPoint.fn < 11
+    exports: dict[str, Any] = {
+        "PMML": model.toPMML,
+        "Python": model.toPython,
+        "ONNX": lambda smallCell=None: model.toONNX(smallCell).decode("latin-1"),
+        "FHIR": lambda smallCell=None: str(model.toFHIR(row, "Patient/1", smallCell=smallCell)),
+        "CDS Hooks": lambda smallCell=None: str(model.toCDSHooks(row, smallCell=smallCell)),
+    }
+    for name, export in exports.items():
+        assert "positives and" in export(), name
+        assert "positives and" not in export(smallCell=11), name
+        assert "at a sensitivity of 0.92 or more" in export(smallCell=11), name
+
+
 def test_it_survives_a_pipeline(data: DataFrame, models: Any, tmp_path: Path) -> None:
     model = models["FIGS"].copy().setOperatingPoint(0.96, data)
     PipelineModel([model]).save(str(tmp_path / "pipeline"))

@@ -139,8 +139,9 @@ def test_the_tables_of_an_evaluation(curves: pd.DataFrame, bins: pd.DataFrame) -
 def test_sizes_mark_the_one_that_was_chosen() -> None:
     table = pd.DataFrame({"splits": [0, 1, 2], "loss": [3.0, 2.0, 1.5], "trainingLoss": 1.0})
     for sizes in (table.assign(standardError=0.1), table.drop(columns="trainingLoss")):
-        legend = plot_sizes(sizes, chosen=1).axes[0].get_legend()
-        assert "chosen: 1 splits" in [text.get_text() for text in legend.get_texts()]
+        for chosen, words in ((1, "chosen: 1 split"), (2, "chosen: 2 splits")):
+            legend = plot_sizes(sizes, chosen=chosen).axes[0].get_legend()
+            assert words in [text.get_text() for text in legend.get_texts()]
 
 
 # Groups and operating points in the pictures of a model

@@ -225,9 +225,25 @@ def test_the_file_to_start_from(look: Inspection) -> None:
     assert settings["size"]["choose"] == "recommended"
     many = replace(look, _label=replace(look._label, rows=100 * look._label.rows))
     settings = yaml.safe_load(many.train_yaml("x.csv", format="csv"))
-    assert settings["operatingPoint"] == {"sensitivity": 0.8}
     assert settings["split"]["fractions"] == [0.6, 0.2, 0.2]
     assert "# - los\n" in text
+
+
+def test_a_threshold_is_asked_for_when_its_price_is_known(look: Inspection) -> None:
+    """A model of few probabilities may reach a sensitivity only if nearly everyone is flagged."""
+    many = replace(look, _label=replace(look._label, rows=100 * look._label.rows))
+    text = many.train_yaml("x.csv", format="csv")
+    assert "operatingPoint" not in yaml.safe_load(text)
+    assert "evaluate --part validation" in text
+    without_marks = re.sub("^# (operatingPoint|  sensitivity)", r"\1", text, flags=re.MULTILINE)
+    assert yaml.safe_load(without_marks)["operatingPoint"] == {"sensitivity": 0.7}
+    assert "operatingPoint" not in look.train_yaml("x.csv", format="csv")
+
+
+def test_one_column_is_no_columns(look: Inspection) -> None:
+    one = assembled([COLUMNS[2]], LABEL, LEAST)
+    for shown in (str(one), one.to_html()):
+        assert re.search("Used: 1 column$|Used: 1 column<", shown, re.MULTILINE)
 
 
 def test_as_a_table(look: Inspection) -> None:

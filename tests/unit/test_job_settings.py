@@ -19,7 +19,7 @@ from figs_spark.app.errors import WRONG_USAGE, JobError
 from figs_spark.app.inherited import TrainingSource, with_reader_options
 from figs_spark.app.options import read_settings
 from figs_spark.app.reader_options import inherited, reader_options, warn_of_unknown
-from figs_spark.app.train import Train, check, with_large_leaves
+from figs_spark.app.train import Train, check, chosen_size, with_large_leaves
 from figs_spark.stages.params.values import texts
 
 CONF = Path(__file__).parents[2] / "conf"
@@ -120,6 +120,24 @@ def test_an_unknown_reader_option_is_named(caplog: pytest.LogCaptureFixture) -> 
     assert message.startswith("--options.nulValue: Spark's csv reader ignores it")
     assert message.endswith("did you mean 'nullValue'?")
     assert reader_options("csv", options) == {"inferSchema": "true", **options}
+
+
+def test_an_option_that_training_ignored_is_called_so(caplog: pytest.LogCaptureFixture) -> None:
+    saved = {"nulValue": "?", "pathGlobFilter": "a*", "fs.s3a.endpoint": "x"}
+    settings = replace(read(), job=replace(read("--input", "x.csv").job, format="csv"))
+    source = TrainingSource(format="csv", options=saved)
+    taken = with_reader_options(None, settings, source).job.options  # type: ignore[arg-type]
+    assert taken == {}
+    ignored, left_out = (record.getMessage() for record in caplog.records)
+    assert left_out == (
+        "'options.pathGlobFilter', 'options.fs.s3a.endpoint' of training (settings.json of the "
+        "model) are not taken over: they decide what is read. If this table needs them, give them "
+        "again."
+    )
+    assert ignored == (
+        "options.nulValue of training (settings.json of the model): Spark's csv reader ignores it; "
+        "did you mean 'nullValue'?"
+    )
 
 
 def test_flags() -> None:
@@ -290,6 +308,12 @@ def test_strict_privacy_asks_for_leaves_that_do_not_point_to_persons() -> None:
     message = refusal(check, read("--privacy", "strict", "--model.minCategoryCount", "1"))
     assert "minCategoryCount" in message
     assert "needs at least 11 rows of a category, got 1" in message
+
+
+def test_one_split_is_no_splits() -> None:
+    size = {"choose": "recommended", "folds": 5, "choices": {"recommended": 1, "best": 4}}
+    assert chosen_size({**size, "splits": 1}) == ", 1 split by 5 folds (recommended; best: 4)"
+    assert ", 4 splits by" in chosen_size({**size, "splits": 4})
 
 
 def test_a_model_does_not_choose_the_rows_that_are_read() -> None:

@@ -34,8 +34,11 @@ class Exporting(ABC):
     """A model that can be written in other languages."""
 
     @abstractmethod
-    def _instrument(self) -> Instrument:
-        """The model as plain data, with the names of the columns that it reads."""
+    def _instrument(self, small_cell: int | None = None) -> Instrument:
+        """The model as plain data, with the names of the columns that it reads.
+
+        Figures of the operating point that tell a count below `small_cell` are left out.
+        """
 
     @abstractmethod
     def _patient(self, row: Any) -> Patient:
@@ -55,15 +58,17 @@ class Exporting(ABC):
         function: str | Sequence[str] | None = None,
         row: Any = None,
         subject: str | None = None,
+        smallCell: int | None = None,
     ) -> Exported:
         """Write the model to a local file, and its proof to a file beside it.
 
         Without a format the end of the path decides: .sql, .pmml, .onnx, .py or .json (FHIR). The
         file is run on test vectors before it is written, in the engine that is installed here; if
         any result differs, nothing is written. `dialect` to `function` are those of `toSQL`, `row`
-        and `subject` those of `toFHIR`.
+        and `subject` those of `toFHIR`. With `smallCell` the file has no figure of the
+        operating point that tells a smaller count.
         """
-        model = self._instrument()
+        model = self._instrument(smallCell)
         sql = None
         if targets.format_of(path, format) == "sql":
             sql = Sql.asked(model, dialect, output, table, keep, function)
@@ -91,17 +96,23 @@ class Exporting(ABC):
         model = self._instrument()
         return Sql.asked(model, dialect, output, table, keep, function).text(model)
 
-    def toPMML(self) -> str:
-        """The model as PMML 4.4."""
-        return to_pmml(self._instrument(), NOT_RUN)
+    def toPMML(self, smallCell: int | None = None) -> str:
+        """The model as PMML 4.4; `smallCell` as in `export`."""
+        return to_pmml(self._instrument(smallCell), NOT_RUN)
 
-    def toONNX(self) -> bytes:
-        """The model as ONNX, with a TreeEnsemble in double; needs the package onnx."""
-        return to_onnx(self._instrument(), NOT_RUN)
+    def toONNX(self, smallCell: int | None = None) -> bytes:
+        """The model as ONNX, with a TreeEnsemble in double; needs the package onnx.
 
-    def toPython(self) -> str:
-        """The model as the source of one Python file with `predict(patient)`, without imports."""
-        return to_python(self._instrument(), NOT_RUN)
+        `smallCell` as in `export`.
+        """
+        return to_onnx(self._instrument(smallCell), NOT_RUN)
+
+    def toPython(self, smallCell: int | None = None) -> str:
+        """The model as the source of one Python file with `predict(patient)`, without imports.
+
+        `smallCell` as in `export`.
+        """
+        return to_python(self._instrument(smallCell), NOT_RUN)
 
     def toFHIR(
         self,
@@ -110,19 +121,26 @@ class Exporting(ABC):
         release: Literal["R4", "R5"] = "R4",
         occurrence: str | None = None,
         observations: Mapping[str, str] | None = None,
+        smallCell: int | None = None,
     ) -> dict[str, Any]:
         """The result for one row as a RiskAssessment of FHIR, with the rules that fired.
 
         `subject` is a reference such as "Patient/123", `occurrence` a date or time, `observations`
-        for columns the references of the resources that the values are from.
+        for columns the references of the resources that the values are from. `smallCell` as in
+        `export`.
         """
         patient = self._patient(row)
-        model = self._instrument()
+        model = self._instrument(smallCell)
         return fhir.risk_assessment(model, patient, subject, release, occurrence, observations)
 
-    def toCDSHooks(self, row: Any, source: str = "figs_spark") -> dict[str, Any]:
-        """The result for one row as a card of CDS Hooks, with the rules that fired."""
-        return fhir.card(self._instrument(), self._patient(row), source)
+    def toCDSHooks(
+        self, row: Any, source: str = "figs_spark", smallCell: int | None = None
+    ) -> dict[str, Any]:
+        """The result for one row as a card of CDS Hooks, with the rules that fired.
+
+        `smallCell` as in `export`.
+        """
+        return fhir.card(self._instrument(smallCell), self._patient(row), source)
 
 
 # Spark as the engine that verifies its own SQL

@@ -256,7 +256,7 @@ class FittedModel(Deriving, Shown, Persistent, Exporting, Model):
 
     # Export
 
-    def _instrument(self) -> Instrument:
+    def _instrument(self, small_cell: int | None = None) -> Instrument:
         thresholds = self._value_if_any("thresholds")
         threshold = self._value_if_any("threshold")
         return Instrument(
@@ -270,7 +270,7 @@ class FittedModel(Deriving, Shown, Persistent, Exporting, Model):
             threshold=THRESHOLD if threshold is None else threshold,
             thresholds=None if thresholds is None else tuple(thresholds),
             class_names=self._class_names,
-            operating_point=self._operating_sentence(),
+            operating_point=self._operating_sentence(small_cell),
             class_weights=self._has_class_weights,
         )
 

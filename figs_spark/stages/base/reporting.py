@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +68,7 @@ class Reporting(FittedModel):
         """
         target = Path(path)
         check_absent([target], overwrite)
-        model = self._instrument()
+        model = self._instrument(smallCell)
         statement, wordings = Statement.read(about), read_wordings(model, fields)
         results = None
         if evaluation is not None:
@@ -88,7 +87,7 @@ class Reporting(FittedModel):
             "growth": None if growth is None else growth.to_dict(),
         }
         page = Page(
-            model=replace(model, operating_point=self._operating_sentence(smallCell)),
+            model=model,
             labels=self._labels(smallCell),
             statement=statement,
             wordings=wordings,
