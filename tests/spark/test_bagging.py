@@ -21,6 +21,7 @@ from figs_spark import (
     FIGSClassifier,
     FIGSRegressor,
 )
+from figs_spark.dataframes import compat
 from figs_spark.engine import backends
 from figs_spark.treesum.serialization import to_dict
 from tests.support.patients import FEATURES, patients, strangers
@@ -121,6 +122,14 @@ def test_members_differ_and_seeds_matter(
     assert shapes(classifier(seed=6).fit(data)) != shapes(model)
 
 
+@pytest.fixture(params=["one by one", "as an array"])
+def way_to_python(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How columns reach the function that scores: few one by one, many as one array."""
+    if request.param == "as an array":
+        monkeypatch.setattr(compat, "SEPARATE", 0)
+
+
+@pytest.mark.usefixtures("way_to_python")
 def test_scoring_is_the_mean_of_the_members(
     spark: SparkSession, data: DataFrame, model: BaggedFIGSClassificationModel
 ) -> None:
@@ -134,6 +143,7 @@ def test_scoring_is_the_mean_of_the_members(
     assert (model.predict(scored)["prediction"] == scored["prediction"]).all()
 
 
+@pytest.mark.usefixtures("way_to_python")
 def test_out_of_bag_predictions_come_from_the_members_that_left_out_the_row(
     data: DataFrame, model: BaggedFIGSClassificationModel
 ) -> None:
