@@ -27,9 +27,11 @@ FILE_BATCH_ROWS = (  # the same when files are read
     "spark.sql.orc.columnarReaderBatchSize",
 )
 FILE_ROWS = 4096  # in a batch of these, if nobody set another number
+PLAN_LIMITS = ("spark.sql.debug.maxToStringFields", "spark.sql.maxMetadataStringLength")
+UNLIMITED = 1 << 30
 SEPARATE = 100  # columns that a function takes one by one; Spark makes no code for more
 ASKED_AGAIN = 60.0  # seconds after which the number of cores is asked again
-NOT_SET = "-2147483647"  # a number that nobody sets; Spark wants one
+NOT_SET = "2147483629"  # a number that nobody sets, and every setting takes
 
 log = logging.getLogger("figs_spark")
 
@@ -89,6 +91,15 @@ def file_batches(spark: SparkSession, rows: int) -> Iterator[None]:
     with ExitStack() as settings:
         for name in FILE_BATCH_ROWS:
             settings.enter_context(_setting(spark, name, rows, FILE_ROWS))
+        yield
+
+
+@contextmanager
+def whole_plans(spark: SparkSession) -> Iterator[None]:
+    """Plans in text name all columns and all files."""
+    with ExitStack() as settings:
+        for name in PLAN_LIMITS:
+            settings.enter_context(_setting(spark, name, UNLIMITED))
         yield
 
 

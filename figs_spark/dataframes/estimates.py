@@ -10,9 +10,11 @@ from __future__ import annotations
 import logging
 import re
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 UNITS = {unit: 1 << (10 * k) for k, unit in enumerate(("B", "KiB", "MiB", "GiB", "TiB", "PiB"))}
 STATISTICS = re.compile(r"Statistics\(sizeInBytes=([0-9.E+]+) (\w+)")
@@ -32,17 +34,28 @@ class Read:
 
 def reads(frame: DataFrame) -> list[Read]:
     """The sources of a DataFrame; empty if Spark does not say."""
-    view = f"figs_spark_{uuid.uuid4().hex}"
-    spark = frame.sparkSession
     try:
-        frame.createOrReplaceTempView(view)
-        try:
-            return sources(spark.sql(f"EXPLAIN COST SELECT * FROM {view}").collect()[0][0])
-        finally:
-            spark.catalog.dropTempView(view)
+        with view_of(frame) as view:
+            return sources(explained(frame.sparkSession, f"SELECT * FROM {view}"))
     except Exception as error:
         log.debug("Spark does not estimate the size of the table: %s", error)
         return []
+
+
+@contextmanager
+def view_of(frame: DataFrame) -> Iterator[str]:
+    """A name for a DataFrame in SQL, for a while."""
+    view = f"figs_spark_{uuid.uuid4().hex}"
+    frame.createOrReplaceTempView(view)
+    try:
+        yield view
+    finally:
+        frame.sparkSession.catalog.dropTempView(view)
+
+
+def explained(spark: SparkSession, query: str) -> str:
+    """The plans of a query as text: the optimized one, and the physical one."""
+    return str(spark.sql(f"EXPLAIN COST {query}").collect()[0][0])
 
 
 def sources(explained: str) -> list[Read]:

@@ -79,8 +79,9 @@ class Bins:
 
     def encode(self, table: Floats) -> tuple[NDArray[np.uint8], dict[int, Floats]]:
         """The bin codes of a float64 table (rows, features), row-major, and the values of exactly
-        binned features that have no bin of their own, by feature."""
-        table = np.ascontiguousarray(table, dtype=np.float64)
+        binned features that have no bin of their own, by feature. The table lies in memory by rows
+        or by columns."""
+        table = np.require(table, np.float64, "F" if table.flags.fnc else "C")
         codes = np.empty(table.shape, dtype=CODE_DTYPE)
         strangers = np.zeros(len(self.features), dtype=np.int64)
         if jit.available():

@@ -3,6 +3,8 @@ is: what is drawn at random by content does not depend on where the rows are."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,13 +28,17 @@ NOT_A_NUMBER = np.uint64(0x7FF8000000000000)
 def content_hashes(matrix: Floats, nulls: NDArray[np.bool_], numbers: Floats) -> NDArray[np.int64]:
     """xxhash64(array of the features, the columns of numbers...), which may be those of an array,
     too; nulls leave the hash as it is."""
-    hashes = np.full(len(matrix), SEED, dtype=np.uint64)
-    for j in range(matrix.shape[1]):
-        hashed = _with_double(hashes, matrix[:, j])
-        hashes = np.where(nulls[:, j], hashes, hashed) if nulls[:, j].any() else hashed
-    for column in numbers.T:
-        hashes = _with_double(hashes, column)
-    return hashes.view(np.int64)
+    features = zip(matrix.T, nulls.T, strict=True)
+    return hashes_of([*features, *((column, None) for column in numbers.T)]).view(np.int64)
+
+
+def hashes_of(columns: Sequence[tuple[Floats, NDArray[np.bool_] | None]]) -> Hashes:
+    """xxhash64(columns...), each with where it is null, as without a sign."""
+    hashes = np.full(len(columns[0][0]), SEED, dtype=np.uint64)
+    for values, nulls in columns:
+        hashed = _with_double(hashes, values)
+        hashes = hashed if nulls is None else np.where(nulls, hashes, hashed)
+    return hashes
 
 
 def _with_double(hashes: Hashes, values: Floats) -> Hashes:

@@ -24,7 +24,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from figs_spark.dataframes import compat
 from figs_spark.dataframes.arrow import to_table
@@ -33,79 +32,16 @@ from figs_spark.engine.bins import Bins, make_bins
 from figs_spark.engine.blocks import Block
 from figs_spark.engine.histograms import Floats
 from figs_spark.engine.progress import PACK, QUIET, Progress
+from figs_spark.engine.reading import Part, mapped, reading, tasks_to_read
 from figs_spark.engine.row_numbers import numbered_blocks, numbered_frame
+from figs_spark.engine.sampling import read_bins
 from figs_spark.engine.storage import stored
 from figs_spark.engine.strangers import Strangers, Values, few, with_new_bins
-from figs_spark.engine.table import Table, Target, read_rows
+from figs_spark.engine.table import Table, Target
 
-MANY = 1 << 20  # partitions, where their number is not known: more than there are cores
-TASKS_PER_CORE = 2  # that pack, if there are more partitions
 UNEVEN = 1.5  # times the rows of an even share, from which on blocks are dealt out again
-HASHED_FEATURES = 8  # tell rows apart, when some are drawn
 
 log = logging.getLogger("figs_spark")
-
-
-def read_bins(table: Table, max_bins: int) -> tuple[Bins, Table]:
-    """Bins from a sample of the rows, or from all where they are few.
-
-    Where the sample has many equal rows, they are merged in the table that comes back.
-    """
-    share = table.sample_rows / table.rows
-    if share >= 1:
-        sample = _read_sample(table, table.frame)
-    else:
-        width = len(table.features)
-        some = list(range(0, width, -(-width // HASHED_FEATURES)))
-        sample = _read_sample(table, _hash_sample(table.frame, share, some))
-        if _distinct(sample[:, some]) < len(sample) / 2:
-            sample = _read_sample(table, _hash_sample(table.frame, share, None))
-        if table.mergeable and table.target.classes and _distinct(sample) < len(sample) / 10:
-            table = _merged(table)
-    return make_bins(sample, table.features, max_bins, cuts=table.allowed_cuts), table
-
-
-def _merged(table: Table) -> Table:
-    """Equal rows as one row that stands for all of them."""
-    keys = [name for name in table.frame.columns if name != "w"]
-    sums = [F.count(F.lit(1)).cast("double").alias("n")]
-    if table.weighted:
-        sums.append(F.sum("w").alias("w"))
-    log.info("equal rows are merged")
-    return replace(table, frame=table.frame.groupBy(*keys).agg(*sums), partitions=MANY)
-
-
-def _hash_sample(frame: DataFrame, share: float, features: list[int] | None) -> DataFrame:
-    """A share of the rows, by a hash of their content: the same rows for any partitioning.
-
-    Hashing a few features is twice as fast as hashing all, and does where they tell rows apart.
-    """
-    hashed = [F.col("x")] if features is None else [F.col("x")[j] for j in features]
-    buckets = 1 << 30
-    return frame.where(F.pmod(F.xxhash64("y", *hashed), F.lit(buckets)) < int(share * buckets))
-
-
-def _distinct(rows: Floats) -> int:
-    """About how many of the rows differ: those with distinct sums under irrational weights."""
-    weights = np.sqrt(np.arange(2, 2 + rows.shape[1]))
-    return len(np.unique(np.nan_to_num(rows, posinf=1e18, neginf=-1e18) @ weights))
-
-
-def _read_sample(table: Table, frame: DataFrame) -> Floats:
-    with _reading(table):
-        sample = compat.to_arrow(compat.fewer_partitions(frame.select("x")))
-    return to_table(sample.column("x"), len(table.features))
-
-
-@contextmanager
-def _reading(table: Table) -> Iterator[None]:
-    """While the rows of a table are read: in batches that suit its width."""
-    spark = table.frame.sparkSession
-    with (
-        compat.arrow_batches(spark, table.block_rows),
-        compat.file_batches(spark, read_rows(len(table.features))),
-    ):
-        yield
 
 
 def pack_here(table: Table, max_bins: int, progress: Progress = QUIET) -> tuple[Bins, list[Block]]:
@@ -128,7 +64,7 @@ def pack_here(table: Table, max_bins: int, progress: Progress = QUIET) -> tuple[
 
 def _collected(table: Table) -> tuple[Table, Floats, pa.Table]:
     """The table with its texts encoded, the features, and the other columns."""
-    with _reading(table):
+    with reading(table):
         arrow = compat.to_arrow(table.frame)
     matrix = to_table(arrow.column("x"), len(table.features))
     if table.texts is not None:
@@ -146,9 +82,9 @@ def collect_packed(
     bins, table = read_bins(table, max_bins)
     progress.phase(PACK)
     while True:
-        with _reading(table):
-            cores = compat.parallelism(table.frame.sparkSession)
-            arrow = compat.to_arrow(_packed_frame(table, bins, TASKS_PER_CORE * cores))
+        with reading(table):
+            tasks = tasks_to_read(table.frame.sparkSession)
+            arrow = compat.to_arrow(_packed_frame(table, bins, tasks))
         reports = _reports(arrow)
         _check_categories(table, reports.unseen)
         widened = bins.widened(reports.unseen, table.features, max_bins)
@@ -174,10 +110,10 @@ def packed_on_cluster(
     bins, table = read_bins(table, max_bins)
     progress.phase(PACK)
     if table.numbered:
-        table = replace(table, frame=numbered_frame(table.frame))
+        table = table.with_frame(numbered_frame(table.frame))
     with ExitStack() as kept:
         while True:
-            with _reading(table):
+            with reading(table):
                 plan = _packed_frame(table, bins, partitions, spread=True)
                 frame = kept.enter_context(stored(plan, work_dir))
                 noted = compat.to_arrow(frame.select("report").where("report is not null"))
@@ -214,10 +150,9 @@ def _evened(frame: DataFrame, partitions: int, work_dir: str | None, kept: ExitS
 def _packed_frame(table: Table, bins: Bins, partitions: int, spread: bool = False) -> DataFrame:
     """The plan that packs: one record per block and one report per partition; in at most so many
     partitions or, to `spread` the blocks, in just so many."""
-    frame = table.frame.coalesce(partitions) if table.partitions > partitions else table.frame
     fit = uuid.uuid4().hex  # keeps the cache of this fit apart from that of an equal one
-    run = partial(_pack_partition, bins=bins, target=table.target, fit=fit)
-    frame = frame.mapInArrow(run, blocks.SCHEMA)
+    run = partial(_pack_parts, bins=bins, target=table.target, rows=table.block_rows, fit=fit)
+    frame = mapped(table, partitions, run, blocks.SCHEMA)
     return frame.repartition(partitions) if spread and table.partitions < partitions else frame
 
 
@@ -279,32 +214,32 @@ def _check_source(table: Table, reports: Reports) -> None:
         raise _changed(problem)
 
 
-def _pack_partition(
-    batches: Iterator[pa.RecordBatch], bins: Bins, target: Target, fit: str
+def _pack_parts(
+    parts: Iterator[Part], bins: Bins, target: Target, rows: int, fit: str
 ) -> Iterator[pa.RecordBatch]:
-    compat.spare_garbage_collection()
+    """One record for each block of so many rows, and a report."""
     partition = compat.partition_number()
-    first = partition << blocks.PARTITION_BITS
+    number = first = partition << blocks.PARTITION_BITS
     strangers = Strangers(bins)
-    rows = label_sum = 0.0
-    for batch in batches:
-        if batch.num_rows == 0:
-            continue
-        matrix = to_table(batch.column("x"), len(bins.features))
+    packed = label_sum = 0.0
+    for part in parts:
+        matrix, columns = part.matrix, part.columns
         codes, unseen = bins.encode(matrix)
         strangers.take(codes, matrix, unseen)
-        block = _block(first, codes, batch, target)
-        yield blocks.to_record(block)
-        times = np.ones(batch.num_rows) if block.count is None else block.count
-        rows += float(times.sum())
-        label_sum += float(times @ batch.column("y").to_numpy(zero_copy_only=False))
-        first += batch.num_rows
-    if rows:
+        for start in range(0, len(codes), rows):
+            own = columns.slice(start, rows)
+            block = _block(number, codes[start : start + rows], own, target)
+            yield blocks.to_record(block)
+            times = np.ones(len(block)) if block.count is None else block.count
+            packed += float(times.sum())
+            label_sum += float((times * own.column("y").to_numpy(zero_copy_only=False)).sum())
+            number += len(block)
+    if number > first:
         report = {
             "partition": partition,
             "unseen": strangers.values,
             "coded": strangers.coded,
-            "rows": rows,
+            "rows": packed,
             "sum": label_sum,
         }
         yield blocks.report_record(json.dumps(report))

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from figs_spark.dataframes.arrow import to_table
 from figs_spark.engine.bins import CutRule
 from figs_spark.engine.content_hashes import content_hashes
+from figs_spark.engine.file_rows import FileRows
 from figs_spark.engine.kernels.records import Floats
 from figs_spark.treesum import Feature
 from figs_spark.treesum.prediction import Outcome
@@ -120,10 +121,11 @@ class Table:
 
     `frame` has the columns x (array<double>, null or NaN is missing), y (double) and perhaps
     w (double, > 0; or array<double>, each >= 0, one for each of `weights` models),
-    held (int, the model that does not train on the row, else 255),
+    held (int, the model that does not train on the row, else TRAINS_EVERYWHERE),
     id (bigint, what random weights are drawn by) and n (how many equal rows the row stands for).
     Text and booleans are given as positions among the categories of the feature; text that is none
-    of these as -1. If the rows are `here`, the frame is their source, and is not read again.
+    of these as -1. If the rows are `here`, the frame is their source, and is not read again. If
+    they are columns of `files`, these are read in its place.
     """
 
     frame: DataFrame
@@ -139,6 +141,11 @@ class Table:
     class_factors: tuple[float, ...] | None = None  # that the weights of each class were times
     texts: Texts | None = None  # if they are yet to be encoded; x has nulls in their place
     here: Here | None = None
+    files: FileRows | None = None
+
+    def with_frame(self, frame: DataFrame, **changes: Any) -> Table:
+        """With the rows of another DataFrame."""
+        return replace(self, frame=frame, files=None, **changes)
 
     def with_content_ids(self) -> Table:
         """With numbers by content for rows that have no id, to draw random weights by."""
@@ -148,7 +155,7 @@ class Table:
             ids = content_hashes(self.here.matrix, self.here.nulls, np.hstack(numbers))
             return replace(self, here=self.here.with_column("id", ids), numbered=True)
         frame = self.frame.withColumn("id", F.xxhash64("x", *hashed))
-        return replace(self, frame=frame, numbered=True)
+        return self.with_frame(frame, numbered=True)
 
     def has(self, name: str) -> bool:
         """Whether there is such a column."""

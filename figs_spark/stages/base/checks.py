@@ -18,8 +18,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, StringType
 
+from figs_spark.dataframes.arrow import to_numbers
 from figs_spark.dataframes.columns import column, field, folding, numeric_field
 from figs_spark.dataframes.labels import class_number
+from figs_spark.engine.file_rows import TRAINS_EVERYWHERE
 from figs_spark.engine.table import Table, Target, is_small, rounded
 from figs_spark.stages.base.categories import Rules, with_categories
 from figs_spark.stages.base.classes import (
@@ -33,6 +35,7 @@ from figs_spark.stages.base.classes import (
 from figs_spark.stages.base.code_levels import with_levels
 from figs_spark.stages.base.constraints import allowed_cuts
 from figs_spark.stages.base.counts_here import count_here
+from figs_spark.stages.base.file_counts import count_files, file_rows
 from figs_spark.stages.base.inputs import (
     Inputs,
     check_outputs,
@@ -44,11 +47,9 @@ from figs_spark.stages.base.inputs import (
 from figs_spark.stages.base.raw_texts import RawTexts, text_name
 from figs_spark.stages.base.row_checks import check_rows
 from figs_spark.stages.base.row_counts import Counts, TrainingColumns, count_rows, total_counts
-from figs_spark.stages.base.rows_here import RowsHere, as_numbers, rows_here
+from figs_spark.stages.base.rows_here import RowsHere, rows_here
 from figs_spark.treesum import Feature
 from figs_spark.treesum.nodes import TEXT
-
-TRAINS_EVERYWHERE = 255  # in the column "held": no fold holds the row out
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,11 @@ def _check(
     if columns.label_is_text:
         names = class_texts(dataset, stage.getOrDefault("labelCol"))
         columns = replace(columns, label=class_number(columns.label, names))
-    counts = count_rows(dataset, inputs, columns, classification)
+    files = None if extra or with_spark else file_rows(dataset, stage, inputs, columns)
+    if files is None:
+        counts = count_rows(dataset, inputs, columns, classification)
+    else:
+        counts = count_files(dataset, files, inputs, classification)
     verdict = _judged(counts, stage, inputs, names, classification)
     weight = columns.weight
     if verdict.factors:
@@ -126,7 +131,7 @@ def _check(
         numbers = training_column(inputs, features)
     selected = {"x": numbers, **selected}
     frame = frame.select(*(expression.alias(name) for name, expression in selected.items()))
-    return verdict.checked(frame, features, stage, texts=texts)
+    return verdict.checked(frame, features, stage, texts=texts, files=files)
 
 
 def _checked_here(
@@ -164,7 +169,7 @@ def _numbered_classes(rows: RowsHere, stage: Any) -> tuple[RowsHere, tuple[str, 
     distinct = pc.unique(texts).drop_null().to_pylist()
     names = in_class_order(distinct, stage.getOrDefault("labelCol"))
     places = pc.index_in(texts, pa.array(names, pa.string()))
-    return rows.with_numbers("y", as_numbers(places)), names
+    return rows.with_numbers("y", to_numbers(places)), names
 
 
 @dataclass(frozen=True)
@@ -191,6 +196,9 @@ class Verdict:
             class_factors=tuple(factors.get(k, 1.0) for k in range(classes)) if factors else None,
             **more,
         )
+        if table.files is not None:
+            files = replace(table.files, factors=table.class_factors or ())
+            table = replace(table, files=files, partitions=len(files.groups))
         return Checked(table, self.names if classes and len(self.names or ()) == classes else None)
 
 

@@ -63,7 +63,7 @@ def _counted(rows: RowsHere) -> tuple[dict[str, Marks], dict[str, Floats]]:
                 "missing_validation": np.isnan(held_out),
                 "validation": (held_out == 1) & positive,
             }
-    if rows.inputs.packed is not None:
+    if "x" in rows.arrow.column_names:
         lengths = pc.list_value_length(rows.arrow.column("x"))
         missing = pc.is_null(lengths).to_numpy()
         other = lengths.fill_null(0).to_numpy() != len(rows.inputs.features)

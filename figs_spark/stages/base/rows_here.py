@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from figs_spark.dataframes import compat
+from figs_spark.dataframes.arrow import is_missing, to_numbers
 from figs_spark.dataframes.columns import column
 from figs_spark.dataframes.estimates import MADE_BY_PYTHON, reads
 from figs_spark.engine.table import Here, small_rows
@@ -53,7 +53,7 @@ class RowsHere:
         """A column of numbers or booleans, missing ones as NaN; None if there is no such column."""
         if name not in self.arrow.column_names:
             return None
-        return as_numbers(self.arrow.column(name))
+        return to_numbers(self.arrow.column(name))
 
     def with_numbers(self, name: str, values: NDArray[Any]) -> RowsHere:
         """With a column in place of that of the same name, if there is one."""
@@ -81,32 +81,15 @@ class RowsHere:
         if "x" in self.arrow.column_names:
             chunks = self.arrow.column("x").chunks
             cells = pa.chunked_array([chunk.flatten() for chunk in chunks], pa.float64())
-            return _values(cells).reshape(shape), _nulls(cells).reshape(shape)
+            return to_numbers(cells).reshape(shape), is_missing(cells).reshape(shape)
         matrix, nulls = np.full(shape, np.nan), np.zeros(shape, dtype=bool)
         for j, feature in enumerate(self.inputs.features):
             if feature.kind != TEXT:
                 cells = self.arrow.column(_name(j))
-                matrix[:, j] = as_numbers(cells)
+                matrix[:, j] = to_numbers(cells)
                 if cells.null_count:
-                    nulls[:, j] = _nulls(cells)
+                    nulls[:, j] = is_missing(cells)
         return matrix, nulls
-
-
-def as_numbers(cells: pa.ChunkedArray) -> Floats:
-    """Numbers or booleans as float64, missing ones as NaN."""
-    if pa.types.is_boolean(cells.type):
-        cells = cells.cast(pa.int8())
-    return _values(pc.cast(cells, pa.float64(), safe=False))
-
-
-def _values(cells: pa.ChunkedArray) -> Floats:
-    values: Floats = cells.to_numpy()
-    return values
-
-
-def _nulls(cells: pa.ChunkedArray) -> NDArray[np.bool_]:
-    nulls: NDArray[np.bool_] = pc.is_null(cells).to_numpy()
-    return nulls
 
 
 def rows_here(

@@ -16,11 +16,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import Row
 
+from figs_spark.dataframes.arrow import to_numbers
 from figs_spark.engine.histograms import Floats
 from figs_spark.engine.logistic_regression import can_fit, fit_logistic
 from figs_spark.engine.table import Here, Table
 from figs_spark.stages.base.raw_texts import Values
-from figs_spark.stages.base.rows_here import as_numbers
 from figs_spark.stages.gfigs.groups import checked_groups
 from figs_spark.stages.gfigs.logistic import LogisticMembership
 from figs_spark.stages.gfigs.membership import (
@@ -94,7 +94,7 @@ def cells_here(here: Here, columns: Sequence[MembershipColumn]) -> list[Floats |
         elif source.kind == TEXT:
             cells.append(Values.of(here.columns.column(f"m{k}")))
         else:
-            cells.append(as_numbers(here.columns.column(f"m{k}")))
+            cells.append(to_numbers(here.columns.column(f"m{k}")))
     return cells
 
 

@@ -257,11 +257,11 @@ def weighted_table(prepared: Prepared, stage: Any) -> tuple[Table, list[float]]:
     names = [name for name in ("x", "y", "w") if name in frame.columns]
     if weighting == POOLED:
         sums = _sums(frame, [weight])
-        return replace(table, frame=frame.select(*names)), _effective(sums, [None] * count)
+        return table.with_frame(frame.select(*names)), _effective(sums, [None] * count)
     if weighting == SHRINK:
         sums = _sums(frame, own)
         _check_sums(sums, prepared, stage)
-        return replace(table, frame=frame.select(*names)), _effective(sums, range(count))
+        return table.with_frame(frame.select(*names)), _effective(sums, range(count))
     if weighting == SEPARATE:
         shares, weights, bad = own, F.array(*own), F.lit(False)
     else:
@@ -270,7 +270,7 @@ def weighted_table(prepared: Prepared, stage: Any) -> tuple[Table, list[float]]:
     sums = _sums(frame, shares, bad)
     _check_sums(sums, prepared, stage)
     weighted = frame.select("x", "y", weights.alias("w"))
-    table = replace(table, frame=weighted, mergeable=False, weights=count)
+    table = table.with_frame(weighted, mergeable=False, weights=count)
     return table, _effective(sums, range(count))
 
 
@@ -306,7 +306,7 @@ def table_by_part(prepared: Prepared, stage: Any, folds: int) -> Table:
     parts = F.col(FOLD) if FOLD in frame.columns else F.xxhash64("x", "y", "g")
     fold = F.pmod(F.xxhash64(parts, F.lit(stage.getOrDefault("seed"))), F.lit(folds))
     part = (F.col(GROUP) * folds + fold).cast("int").alias("held")
-    return replace(table, frame=frame.select(*names, part))
+    return table.with_frame(frame.select(*names, part))
 
 
 def _sums(frame: DataFrame, shares: Sequence[Column], bad: Column | None = None) -> Row:
