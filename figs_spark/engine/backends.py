@@ -21,6 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from figs_spark.dataframes import compat
 from figs_spark.engine import blocks as records
+from figs_spark.engine import partial_sums
 from figs_spark.engine.blocks import Block
 from figs_spark.engine.candidates import PASS_BYTES
 from figs_spark.engine.grower import Growth, Requests, grow
@@ -31,9 +32,8 @@ from figs_spark.engine.table import Target
 from figs_spark.engine.weights import Weights
 
 BATCH_BYTES = 4 << 20  # packed bytes that go to a Python worker in one Arrow batch
-COLLECT_BYTES = 64 << 20  # partial sums that the driver takes in one step
+WIDE_BATCH_BYTES = 16 << 20  # the same at most, where a CHUNK of rows is larger
 COMPACT_BYTES = 64 << 20  # packed rows of which a model may copy those that it counts
-SLICE_BYTES = 4 << 20  # of the sums, when Spark merges them
 HISTOGRAM_BYTES = 64 << 20  # of the models that grow together on the cluster
 MODELS_BYTES = 1 << 30  # of the models that grow side by side in the driver
 THREAD_CELLS = 1 << 18  # values in a pass: fewer, and threads would wait for the interpreter lock
@@ -42,8 +42,6 @@ THREAD_CELLS = 1 << 18  # values in a pass: fewer, and threads would wait for th
 CELL_SECONDS = 1e-8  # for one value of one row in one greedy step; measured on one core
 START_SECONDS = 5  # until Python workers have started, loaded the kernel and got the rows
 SHIPPED_BYTES = 64 << 20  # packed rows that are sent to the tasks
-
-PARTIAL = "slice int, part int, sums binary"
 
 Work = Callable[[Iterator[Block]], Floats]  # some blocks -> a flat array; the arrays add up
 Gathering = Callable[[Iterator[Block]], Any]  # some blocks -> what the driver puts together
@@ -56,8 +54,9 @@ class Backend(ABC):
         self.layout, self.weights = layout, weights
 
     @abstractmethod
-    def add_up(self, work: Work, size: int) -> Floats:
-        """One pass: the sum of `work`, an array of `size` numbers, over all blocks."""
+    def add_up(self, work: Work, size: int, counts: int = 0) -> Floats:
+        """One pass: the sum of `work`, an array of `size` numbers, over all blocks. So many of
+        them are counts, which can travel in fewer bytes."""
 
     @abstractmethod
     def gather(self, work: Gathering) -> list[Any]:
@@ -71,7 +70,8 @@ class Backend(ABC):
         """The histograms that the requests ask for, one set per model of the batch."""
         work = partial(add_blocks, requests=requests, weights=self.weights)
         asked = [request for _, request in requests]
-        return Sums.over(asked, self.add_up(work, sum(request.size for request in asked)))
+        size, counts = sum(one.size for one in asked), sum(one.counts for one in asked)
+        return Sums.over(asked, self.add_up(work, size, counts))
 
 
 def add_blocks(blocks: Iterator[Block], requests: Requests, weights: Weights) -> Floats:
@@ -106,7 +106,7 @@ class DriverBackend(Backend):
         self.rows = sum(map(len, blocks))
         self.nbytes = sum(block.codes.nbytes for block in blocks)
 
-    def add_up(self, work: Work, size: int) -> Floats:
+    def add_up(self, work: Work, size: int, counts: int = 0) -> Floats:
         threads = min(len(self.parts), max(1, PASS_BYTES // (8 * max(1, size))))
         if threads == 1:
             return work(iter(self.blocks))
@@ -196,8 +196,7 @@ def _grow_some(
 class ClusterBackend(Backend):
     """Blocks in a DataFrame; each pass is one Spark job for the whole batch of models.
 
-    The driver adds up what the partitions send. If that is more than COLLECT_BYTES, Spark merges it
-    in slices first, and the driver receives one merged set.
+    The driver adds up what the partitions send, see `partial_sums`.
     """
 
     def __init__(
@@ -210,7 +209,9 @@ class ClusterBackend(Backend):
     ):
         super().__init__(layout, weights)
         self.frame, self.partitions = frame, partitions
-        self.batch = max(1, BATCH_BYTES // max(1, block_bytes))
+        chunk_bytes = CHUNK * len(layout.widths)
+        most = min(max(BATCH_BYTES, chunk_bytes), WIDE_BATCH_BYTES)
+        self.batch = max(1, most // max(1, block_bytes))
 
     def grow(self, growths: Sequence[Growth], progress: Progress) -> Sequence[Growth]:
         """In batches that share every pass, each as large as the memory for histograms allows."""
@@ -227,22 +228,10 @@ class ClusterBackend(Backend):
         in_order = sorted(received, key=lambda record: record["part"])
         return [pickle.loads(record["gathered"]) for record in in_order]
 
-    def add_up(self, work: Work, size: int) -> Floats:
-        merge = 8 * size * self.partitions > COLLECT_BYTES
-        step = SLICE_BYTES // 8 if merge else max(1, size)
-        run = partial(_add_partition, work=work, target=self.weights.target, step=step)
-        partials = self.frame.mapInArrow(run, PARTIAL)
-        if merge:
-            tasks = min(-(-size // step), self.partitions)
-            partials = partials.repartition(tasks, "slice").mapInArrow(_merge_slices, PARTIAL)
+    def add_up(self, work: Work, size: int, counts: int = 0) -> Floats:
+        run = partial(_add_partition, work=work, target=self.weights.target)
         with compat.arrow_batches(self.frame.sparkSession, self.batch):
-            received = compat.to_arrow(partials)
-        slices, parts = (received.column(name).to_pylist() for name in ("slice", "part"))
-        sums, flat = received.column("sums"), np.zeros(size)
-        for k in sorted(range(len(parts)), key=parts.__getitem__):  # the same sum every time
-            values = np.frombuffer(sums[k].as_buffer(), np.float64)
-            flat[slices[k] * step :][: len(values)] += values
-        return flat
+            return partial_sums.add_up(self.frame, run, size, counts, self.partitions)
 
 
 def _blocks(batches: Iterator[pa.RecordBatch], target: Target) -> Iterator[Block] | None:
@@ -253,16 +242,9 @@ def _blocks(batches: Iterator[pa.RecordBatch], target: Target) -> Iterator[Block
     return None if first is None else chain([first], blocks)
 
 
-def _add_partition(
-    batches: Iterator[pa.RecordBatch], work: Work, target: Target, step: int
-) -> Iterator[pa.RecordBatch]:
+def _add_partition(batches: Iterator[pa.RecordBatch], work: Work, target: Target) -> Floats | None:
     blocks = _blocks(batches, target)
-    if blocks is None:
-        return
-    flat = work(blocks)
-    part = compat.partition_number()
-    for at in range(0, len(flat), step):
-        yield _slice(at // step, part, flat[at : at + step])
+    return None if blocks is None else work(blocks)
 
 
 def _gather_partition(
@@ -274,26 +256,3 @@ def _gather_partition(
     gathered = pickle.dumps(work(blocks))
     arrays = [pa.array([compat.partition_number()], pa.int32()), pa.array([gathered], pa.binary())]
     yield pa.RecordBatch.from_arrays(arrays, names=["part", "gathered"])
-
-
-def _merge_slices(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Sum the partial histograms of each slice."""
-    totals: dict[int, Floats] = {}
-    for batch in batches:
-        for record in batch.to_pylist():
-            values = np.frombuffer(record["sums"], np.float64)
-            if record["slice"] in totals:
-                totals[record["slice"]] += values
-            else:
-                totals[record["slice"]] = values.copy()
-    for number, values in totals.items():
-        yield _slice(number, 0, values)
-
-
-def _slice(number: int, part: int, values: Floats) -> pa.RecordBatch:
-    arrays = [
-        pa.array([number], pa.int32()),
-        pa.array([part], pa.int32()),
-        pa.array([values.tobytes()], pa.binary()),
-    ]
-    return pa.RecordBatch.from_arrays(arrays, names=["slice", "part", "sums"])

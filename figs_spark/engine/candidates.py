@@ -20,12 +20,15 @@ array; what is kept of it is copied, so that the array goes when the pass is ove
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from figs_spark.engine.growing_trees import GrowingTrees
 from figs_spark.engine.histograms import Floats, Layout, Sums
 from figs_spark.engine.kernels.records import Slots
+from figs_spark.engine.narrow_numbers import narrowest
 
 NEW_ROOT = -1  # the candidate that starts a new tree
 OVERLAP_BYTES = 64 << 20  # of the overlaps that a model keeps while it grows
@@ -41,8 +44,8 @@ class CandidateHistograms:
     def __init__(self, layout: Layout, trees: GrowingTrees, may_split: Callable[[int], bool]):
         self.layout, self.trees, self.may_split = layout, trees, may_split
         self._histograms: dict[int, Floats] = {}
-        self._overlaps: dict[tuple[int, int], Floats] = {}  # of a leaf with one of another tree
-        self._overlaps_kept = OVERLAP_BYTES // (8 * layout.size)
+        self._overlaps: dict[tuple[int, int], NDArray[Any]] = {}  # of leaves of two trees
+        self._overlap_bytes = OVERLAP_BYTES
 
     def __getitem__(self, candidate: int) -> Floats:
         return self._histograms[candidate]
@@ -126,12 +129,18 @@ class CandidateHistograms:
                 with_large = shared - with_small
             for child, overlap in ((small, with_small), (large, with_large)):
                 self._histograms[leaf][:, : self.layout.outputs] -= np.outer(overlap, moved[child])
-                if self.may_split(child) and len(self._overlaps) < self._overlaps_kept:
-                    self._overlaps[child, leaf] = _own(overlap)
+                if self.may_split(child):
+                    self._keep(child, leaf, overlap)
             self._overlaps.pop((split, leaf), None)
             self._overlaps.pop((leaf, split), None)
 
-    def _shared(self, split: int, leaf: int) -> Floats | None:
+    def _keep(self, child: int, leaf: int, overlap: Floats) -> None:
+        """An overlap, if there is room; counts are narrow."""
+        kept = _own(narrowest(overlap))
+        if sum(other.nbytes for other in (kept, *self._overlaps.values())) <= self._overlap_bytes:
+            self._overlaps[child, leaf] = kept
+
+    def _shared(self, split: int, leaf: int) -> NDArray[Any] | None:
         """The weights of the rows that a leaf shares with the split node; None if not kept."""
         if split in self.trees.roots:
             return self._histograms[leaf][:, self.layout.outputs]
@@ -139,7 +148,7 @@ class CandidateHistograms:
         return self._overlaps.get((leaf, split)) if overlap is None else overlap
 
 
-def _own(array: Floats) -> Floats:
+def _own(array: NDArray[Any]) -> NDArray[Any]:
     """The array itself; if it is a part of what a pass added up, a copy."""
     return array if array.base is None else array.copy()
 

@@ -125,6 +125,11 @@ class Request:
         """How many numbers a pass adds up."""
         return sum(math.prod(shape) for shape in self.shapes)
 
+    @property
+    def counts(self) -> int:
+        """How many of these are counts of rows: overlaps, if every row weighs 1."""
+        return 0 if self.layout.counted else math.prod(self.shapes[1])
+
 
 @dataclass(frozen=True)
 class Sums:

@@ -24,7 +24,7 @@ from figs_spark.dataframes.compat import (
     file_batches,
     parallelism,
 )
-from figs_spark.engine import backends, packing, table
+from figs_spark.engine import packing, partial_sums, table
 from figs_spark.engine.grower import Growth
 from figs_spark.treesum import TreeSum
 from tests.support.small import assert_same_model
@@ -117,8 +117,8 @@ def test_a_partition_with_most_of_the_rows(
 def test_sums_merged_by_spark(
     patients: DataFrame, models: dict[str, TreeSum], monkeypatch: pytest.MonkeyPatch, problem: str
 ) -> None:
-    monkeypatch.setattr(backends, "COLLECT_BYTES", 0)
-    monkeypatch.setattr(backends, "SLICE_BYTES", 8 * 100)
+    monkeypatch.setattr(partial_sums, "COLLECT_BYTES", 0)
+    monkeypatch.setattr(partial_sums, "SLICE_BYTES", 8 * 100)
     model = fitted(problem, spread(patients, 3), mode="cluster")
     assert_same_model(model, models[problem])
 
@@ -292,6 +292,7 @@ def test_wide_rows_are_read_in_small_batches(
     rows.withColumn("label", F.col("x0") + F.col("x7")).write.parquet(str(tmp_path / "rows"))
     frame = spark.read.parquet(str(tmp_path / "rows"))
     monkeypatch.setattr(table, "SMALL_ROWS", 100)
+    monkeypatch.setenv("FIGS_SPARK_PARQUET", "0")  # Spark reads the files
     regressor = FIGSRegressor(featuresCols=names, maxSplits=3, mode="cluster")
     expected = regressor.fit(frame)
     fails = "if(x3 > 0.5, cast(raise_error('this row is wrong') as double), x3)"

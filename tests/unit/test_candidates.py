@@ -40,7 +40,7 @@ def test_incremental_histograms_equal_those_from_scratch(
     data: Data, limits: dict[str, Any], overlaps: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(candidates, "OVERLAP_BYTES", overlaps * 8 * data.backend.layout.size)
+        patch.setattr(candidates, "OVERLAP_BYTES", overlaps * 2 * data.backend.layout.size)
         growth = data.growth(joint=False, **limits)
     while not growth.done:
         growth.absorb(data.backend.accumulate([(0, growth.request())])[0])
