@@ -27,11 +27,11 @@ FILE_BATCH_ROWS = (  # the same when files are read
     "spark.sql.orc.columnarReaderBatchSize",
 )
 FILE_ROWS = 4096  # in a batch of these, if nobody set another number
-PLAN_LIMITS = ("spark.sql.debug.maxToStringFields", "spark.sql.maxMetadataStringLength")
+PLAN_FIELDS = "spark.sql.debug.maxToStringFields"
 UNLIMITED = 1 << 30
 SEPARATE = 100  # columns that a function takes one by one; Spark makes no code for more
 ASKED_AGAIN = 60.0  # seconds after which the number of cores is asked again
-NOT_SET = "2147483629"  # a number that nobody sets, and every setting takes
+NOT_SET = "2147483629"  # no user sets it, and Spark takes it for every setting here
 
 log = logging.getLogger("figs_spark")
 
@@ -96,10 +96,8 @@ def file_batches(spark: SparkSession, rows: int) -> Iterator[None]:
 
 @contextmanager
 def whole_plans(spark: SparkSession) -> Iterator[None]:
-    """Plans in text name all columns and all files."""
-    with ExitStack() as settings:
-        for name in PLAN_LIMITS:
-            settings.enter_context(_setting(spark, name, UNLIMITED))
+    """Plans in text name all columns."""
+    with _setting(spark, PLAN_FIELDS, UNLIMITED):
         yield
 
 

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 UNITS = {unit: 1 << (10 * k) for k, unit in enumerate(("B", "KiB", "MiB", "GiB", "TiB", "PiB"))}
 STATISTICS = re.compile(r"Statistics\(sizeInBytes=([0-9.E+]+) (\w+)")
@@ -44,9 +45,12 @@ def reads(frame: DataFrame) -> list[Read]:
 
 @contextmanager
 def view_of(frame: DataFrame) -> Iterator[str]:
-    """A name for a DataFrame in SQL, for a while."""
+    """A name for a DataFrame in SQL, for a while.
+
+    The view has a column more: when it goes, Spark lets go of what is cached for the same plan.
+    """
     view = f"figs_spark_{uuid.uuid4().hex}"
-    frame.createOrReplaceTempView(view)
+    frame.withColumn(view, F.lit(view)).createOrReplaceTempView(view)
     try:
         yield view
     finally:

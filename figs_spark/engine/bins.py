@@ -77,6 +77,19 @@ class Bins:
         """Which features are split as sets; ordered categories are cut as numbers are."""
         return [f.categories is not None and not f.ordered for f in self.described]
 
+    def some(self, features: slice) -> Bins:
+        """Those of some features."""
+        if features.stop - features.start == len(self.features):
+            return self
+        known, place = self._parts, (features.start, features.stop)
+        if place not in known:
+            known[place] = Bins(self.described[features], self.features[features])
+        return known[place]
+
+    @cached_property
+    def _parts(self) -> dict[tuple[int, int], Bins]:
+        return {}
+
     def encode(self, table: Floats) -> tuple[NDArray[np.uint8], dict[int, Floats]]:
         """The bin codes of a float64 table (rows, features), row-major, and the values of exactly
         binned features that have no bin of their own, by feature. The table lies in memory by rows

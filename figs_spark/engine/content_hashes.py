@@ -1,9 +1,10 @@
-"""Spark's xxhash64 of rows in the driver, to the bit, so that a row has the same hash wherever it
-is: what is drawn at random by content does not depend on where the rows are."""
+"""Spark's xxhash64 of rows in Python, to the bit, so that a row has the same hash wherever it is:
+what is drawn at random by content does not depend on where the rows are."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Hashes = NDArray[np.uint64]
 
-SEED = 42  # of Spark
+SEED = np.uint64(42)  # of Spark
 P1, P2, P3, P4, P5 = (  # the primes of xxHash
     np.uint64(prime)
     for prime in (
@@ -32,9 +33,9 @@ def content_hashes(matrix: Floats, nulls: NDArray[np.bool_], numbers: Floats) ->
     return hashes_of([*features, *((column, None) for column in numbers.T)]).view(np.int64)
 
 
-def hashes_of(columns: Sequence[tuple[Floats, NDArray[np.bool_] | None]]) -> Hashes:
+def hashes_of(columns: Iterable[tuple[Floats, NDArray[np.bool_] | None]]) -> Hashes:
     """xxhash64(columns...), each with where it is null, as without a sign."""
-    hashes = np.full(len(columns[0][0]), SEED, dtype=np.uint64)
+    hashes: Any = SEED
     for values, nulls in columns:
         hashed = _with_double(hashes, values)
         hashes = hashed if nulls is None else np.where(nulls, hashes, hashed)

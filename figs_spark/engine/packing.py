@@ -30,7 +30,7 @@ from figs_spark.dataframes.arrow import to_table
 from figs_spark.engine import blocks
 from figs_spark.engine.bins import Bins, make_bins
 from figs_spark.engine.blocks import Block
-from figs_spark.engine.histograms import Floats
+from figs_spark.engine.histograms import CODE_DTYPE, Floats
 from figs_spark.engine.progress import PACK, QUIET, Progress
 from figs_spark.engine.reading import Part, mapped, reading, tasks_to_read
 from figs_spark.engine.row_numbers import numbered_blocks, numbered_frame
@@ -223,11 +223,9 @@ def _pack_parts(
     strangers = Strangers(bins)
     packed = label_sum = 0.0
     for part in parts:
-        matrix, columns = part.matrix, part.columns
-        codes, unseen = bins.encode(matrix)
-        strangers.take(codes, matrix, unseen)
+        codes = _encoded(part, bins, strangers)
         for start in range(0, len(codes), rows):
-            own = columns.slice(start, rows)
+            own = part.columns.slice(start, rows)
             block = _block(number, codes[start : start + rows], own, target)
             yield blocks.to_record(block)
             times = np.ones(len(block)) if block.count is None else block.count
@@ -243,6 +241,15 @@ def _pack_parts(
             "sum": label_sum,
         }
         yield blocks.report_record(json.dumps(report))
+
+
+def _encoded(part: Part, bins: Bins, strangers: Strangers) -> NDArray[np.uint8]:
+    codes = np.empty((len(part), len(bins.features)), CODE_DTYPE)
+    for first, table in part.slabs():
+        own = slice(first, first + table.shape[1])
+        codes[:, own], unseen = bins.some(own).encode(table)
+        strangers.take(codes[:, own], table, unseen, first)
+    return codes
 
 
 def _block(

@@ -20,13 +20,15 @@ TASKS_PER_CORE = 1
 
 
 class Part(Protocol):
-    """Some rows: the features, missing ones as NaN, and the other columns of a `Table`."""
+    """Some rows: the columns of a `Table` that are no features, and the features. These come as
+    tables (rows, some features), each with the number of its first one; missing values are NaN."""
 
-    @property
-    def matrix(self) -> Floats: ...
+    def __len__(self) -> int: ...
 
     @property
     def columns(self) -> pa.RecordBatch: ...
+
+    def slabs(self) -> Iterator[tuple[int, Floats]]: ...
 
 
 Work = Callable[[Iterator[Part]], Iterator[pa.RecordBatch]]
@@ -39,9 +41,11 @@ class FramePart:
     columns: pa.RecordBatch
     width: int
 
-    @property
-    def matrix(self) -> Floats:
-        return to_table(self.columns.column("x"), self.width)
+    def __len__(self) -> int:
+        return int(self.columns.num_rows)
+
+    def slabs(self) -> Iterator[tuple[int, Floats]]:
+        yield 0, to_table(self.columns.column("x"), self.width)
 
 
 def tasks_to_read(spark: SparkSession) -> int:

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from figs_spark.dataframes import compat
-from figs_spark.dataframes.arrow import to_lists, to_table
+from figs_spark.dataframes.arrow import to_table
 from figs_spark.engine.bins import Bins, make_bins
 from figs_spark.engine.file_rows import FilePart
 from figs_spark.engine.histograms import Floats
@@ -90,15 +90,20 @@ def _read_sample(table: Table, drawn: Drawn | None) -> Floats:
     with reading(table):
         if table.files is not None:
             run, tasks = partial(_sample_files, drawn=drawn), tasks_to_read(spark)
-            frame = table.files.mapped(spark, tasks, table.block_rows, run, "x array<double>")
-        else:
-            every = table.frame if drawn is None else drawn.frame(table.frame, width)
-            frame = compat.fewer_partitions(every.select("x"))
-        sample = compat.to_arrow(frame)
+            frame = table.files.mapped(spark, tasks, table.block_rows, run, "rows binary")
+            parts = [
+                np.frombuffer(part.as_buffer()) for part in compat.to_arrow(frame).column("rows")
+            ]
+            return np.concatenate(parts).reshape(-1, width)
+        every = table.frame if drawn is None else drawn.frame(table.frame, width)
+        sample = compat.to_arrow(compat.fewer_partitions(every.select("x")))
     return to_table(sample.column("x"), width)
 
 
 def _sample_files(parts: Iterator[FilePart], drawn: Drawn | None) -> Iterator[pa.RecordBatch]:
     for part in map(FilePart.kept, parts):
         some = part if drawn is None else drawn.part(part)
-        yield pa.RecordBatch.from_arrays([to_lists(some.matrix)], ["x"])
+        matrix = np.empty((len(some), some.rows.width))
+        for first, slab in some.slabs():
+            matrix[:, first : first + slab.shape[1]] = slab
+        yield pa.RecordBatch.from_arrays([pa.array([matrix.tobytes()], pa.binary())], ["rows"])

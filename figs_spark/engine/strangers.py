@@ -29,9 +29,16 @@ class Strangers:
     values: dict[int, list[float]] = field(default_factory=dict)
     coded: bool = True  # whether each has a code
 
-    def take(self, codes: NDArray[np.uint8], table: Floats, found: Mapping[int, Floats]) -> None:
-        """Code the cells of a block that hold such values."""
-        for j, values in found.items():
+    def take(
+        self,
+        codes: NDArray[np.uint8],
+        table: Floats,
+        found: Mapping[int, Floats],
+        first: int = 0,
+    ) -> None:
+        """Code the cells that hold such values, of features from the `first` one on."""
+        for place, values in found.items():
+            j = first + place
             known = self.values.setdefault(j, [])
             known += sorted(set(values.tolist()).difference(known))
             behind_missing = self.bins.widths[j]
@@ -40,7 +47,7 @@ class Strangers:
                 self.values[j] = few(np.sort(known)).tolist()
                 continue
             for value in values.tolist():
-                codes[table[:, j] == value, j] = behind_missing + known.index(value)
+                codes[table[:, place] == value, place] = behind_missing + known.index(value)
 
 
 def with_new_bins(

@@ -125,7 +125,7 @@ class Table:
     id (bigint, what random weights are drawn by) and n (how many equal rows the row stands for).
     Text and booleans are given as positions among the categories of the feature; text that is none
     of these as -1. If the rows are `here`, the frame is their source, and is not read again. If
-    they are columns of `files`, these are read in its place.
+    they are columns of `files`, these are read in its place; `partitions` counts their row groups.
     """
 
     frame: DataFrame

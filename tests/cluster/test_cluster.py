@@ -14,13 +14,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from figs_spark import FIGSRegressionModel, FIGSRegressor
 from figs_spark.app.cli import run
 from tests.support.nearly import about
 from tests.support.shipping import PYTHON, ROOT, environment, package
+from tests.support.small import assert_same_model
 from tests.support.standalone import Standalone, standalone
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
@@ -65,13 +69,13 @@ def training(data: Path) -> list[str]:
 
 
 def submit(cluster: Standalone, shipped: list[str], job: str, *arguments: str) -> Any:
-    """A job by spark-submit, in a process group of its own."""
+    """A job, or a script of another folder, by spark-submit, in a process group of its own."""
     options = ["--master", cluster.url, "--driver-memory", "1g", "--executor-memory", "700m"]
     options += ["--conf", "spark.driver.host=127.0.0.1", *shipped]
     dropped = ("SPARK_REMOTE", "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET")
     kept = {k: v for k, v in os.environ.items() if k not in dropped}
     return subprocess.Popen(
-        [SUBMIT, *options, str(ROOT / f"jobs/{job}.py"), *arguments],
+        [SUBMIT, *options, str(ROOT / "jobs" / job), *arguments],
         env=kept | {"PYSPARK_DRIVER_PYTHON": sys.executable, "PYSPARK_PYTHON": PYTHON},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -106,18 +110,48 @@ def test_scores_are_those_of_one_machine_and_need_no_python_on_the_workers(
     cluster: Standalone, data: Path, expected: Path, tmp_path: Path
 ) -> None:
     scoring = ["--input", str(data), "--model", str(expected), "--rulesCol", "rules"]
-    finish(submit(cluster, [], "score", *scoring, "--output", str(tmp_path / "far")))
+    finish(submit(cluster, [], "score.py", *scoring, "--output", str(tmp_path / "far")))
     local("score", *scoring, "--output", str(tmp_path / "near"))
     far, near = (pq.read_table(tmp_path / name).sort_by("patient_id") for name in ("far", "near"))
     assert far.equals(near)
     assert far.num_rows == ROWS
 
 
+FIT = """
+import logging, sys
+from pyspark.sql import SparkSession
+from figs_spark import FIGSRegressor
+
+logging.basicConfig(level=logging.INFO)
+frame = SparkSession.builder.getOrCreate().read.parquet(sys.argv[1])
+FIGSRegressor(featuresCols=["a", "b"], maxSplits=4, mode="cluster").fit(frame).save(sys.argv[2])
+"""
+
+
+def test_workers_on_other_machines_read_files_on_a_path_that_they_see(
+    spark: SparkSession, cluster: Standalone, shipped: list[str], tmp_path: Path
+) -> None:
+    random, script, rows = np.random.default_rng(0), tmp_path / "fit.py", tmp_path / "rows"
+    script.write_text(FIT)
+    rows.mkdir()
+    for k in range(4):
+        a, b = random.normal(size=(2, 1000))
+        label = 2.0 * (a > 0.3) * (b < 1) + random.normal(0, 0.1, 1000)
+        pq.write_table(pa.table({"a": a, "b": b, "label": label}), rows / f"{k}.parquet")
+    arguments = [str(rows), str(tmp_path / "model")]
+    told = finish(submit(cluster, shipped, str(script), *arguments))
+    assert "Python workers read the columns of 4 Parquet files themselves" in told
+    regressor = FIGSRegressor(featuresCols=["a", "b"], maxSplits=4, mode="driver")
+    near = regressor.fit(spark.read.parquet(str(rows)))
+    assert near.numSplits == 4
+    assert_same_model(FIGSRegressionModel.load(arguments[1]).treeSum, near.treeSum)
+
+
 def test_a_model_is_that_of_one_machine_though_a_worker_is_lost(
     cluster: Standalone, shipped: list[str], data: Path, expected: Path, tmp_path: Path
 ) -> None:
     arguments = [*training(data), "--model.mode", "cluster", "--model.verbose", "true"]
-    process = submit(cluster, shipped, "train", *arguments, "--output", str(tmp_path / "model"))
+    process = submit(cluster, shipped, "train.py", *arguments, "--output", str(tmp_path / "model"))
     try:
         before = until_split(process, 3)
         cluster.kill("worker0")

@@ -9,10 +9,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import Row
 
+from figs_spark.engine.counting import Counts, count_columns, total_counts
 from figs_spark.engine.table import Here, Table, Target
-from figs_spark.stages.base.counts_here import count_here
 from figs_spark.stages.base.inputs import Inputs
-from figs_spark.stages.base.row_counts import total_counts
 from figs_spark.stages.base.rows_here import RowsHere
 from figs_spark.stages.gfigs.grouped_here import (
     GroupedHere,
@@ -43,9 +42,13 @@ def rows(inputs: Inputs = SCALARS, **columns: Any) -> RowsHere:
     return RowsHere(pa.table(columns), inputs)
 
 
+def counts_of(rows: RowsHere, classification: bool) -> list[Counts]:
+    return count_columns(rows.arrow, len(rows.inputs.features), classification)
+
+
 def test_counts_of_a_regression() -> None:
     label = [1.0, None, NAN, 1e200, 3.0]
-    (counts,) = count_here(rows(y=pa.array(label, pa.float64())), classification=False)
+    (counts,) = counts_of(rows(y=pa.array(label, pa.float64())), classification=False)
     assert (counts["rows"], counts["bad_label"], counts["partitions"]) == (5, 3, 1)
     assert (counts["positive"], counts["training"], counts["weight"]) == (5, 5, 5)
     assert counts["label_sum"] == 1e200
@@ -57,7 +60,7 @@ def test_counts_of_weights_and_held_out_rows() -> None:
         w=[2.0, -1.0, None, 0.0, 1e-200, 3.0],
         held_out=[False, False, None, True, True, True],
     )
-    (counts,) = count_here(found, classification=False)
+    (counts,) = counts_of(found, classification=False)
     wrong = {"missing_weight": 1, "negative_weight": 1, "tiny_weight": 1, "missing_validation": 1}
     assert {name: counts[name] for name in wrong} == wrong
     assert (counts["positive"], counts["training"], counts["validation"]) == (3, 1, 2)
@@ -66,7 +69,7 @@ def test_counts_of_weights_and_held_out_rows() -> None:
 
 def test_counts_by_class() -> None:
     found = rows(y=[0.0, 1.0, 1.0, 2.5, None, 300.0], w=[1.0, 2.0, 3.0, 1.0, 1.0, 1.0])
-    counts = count_here(found, classification=True)
+    counts = counts_of(found, classification=True)
     assert [(part["class"], part["rows"], part["weight"]) for part in counts] == [
         (-1.0, 3, 2.0),
         (0.0, 1, 1.0),
@@ -78,15 +81,15 @@ def test_counts_by_class() -> None:
 def test_counts_of_vectors_and_ids() -> None:
     cells = pa.array([[1.0, 2.0], None, [1.0], [None, NAN]], pa.list_(pa.float64()))
     ids = pa.array([7, -3, None, 7], pa.int64())
-    (counts,) = count_here(rows(PACKED, x=cells, y=[0.0] * 4, hashed_id=ids), classification=False)
+    (counts,) = counts_of(rows(PACKED, x=cells, y=[0.0] * 4, hashed_id=ids), classification=False)
     assert (counts["missing_features"], counts["other_length"], counts["missing_id"]) == (1, 1, 1)
     assert (counts["ids_high"], ~counts["ids_low_inverted"]) == (7, -3)
 
 
 def test_no_rows_are_counted_as_none() -> None:
     empty = rows(y=pa.array([], pa.float64()))
-    assert total_counts(count_here(empty, classification=False))["rows"] == 0
-    assert total_counts(count_here(empty, classification=True)) == {"rows": 0}
+    assert total_counts(counts_of(empty, classification=False))["rows"] == 0
+    assert total_counts(counts_of(empty, classification=True)) == {"rows": 0}
 
 
 def test_text_becomes_places_and_null_is_not_nan() -> None:

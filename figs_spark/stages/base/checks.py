@@ -1,7 +1,8 @@
 """Checks a training set, and makes it into the table that the engine trains on.
 
-The rows of a small table come to the driver (`rows_here`) and are counted there. For others one
-aggregation counts what is wrong (`row_counts`), before any long work starts. Problems are reported
+The rows of a small table come to the driver (`rows_here`) and are counted there. Others are counted
+where they are, by an aggregation of Spark (`row_counts`) or by the workers that read the files
+(`file_counts`), before any long work starts. Problems are reported
 with the column, the count and the remedy (`row_checks`, `classes`, `categories`).
 """
 
@@ -21,7 +22,9 @@ from pyspark.sql.types import BooleanType, StringType
 from figs_spark.dataframes.arrow import to_numbers
 from figs_spark.dataframes.columns import column, field, folding, numeric_field
 from figs_spark.dataframes.labels import class_number
-from figs_spark.engine.file_rows import TRAINS_EVERYWHERE
+from figs_spark.engine.counting import Counts, count_columns, total_counts
+from figs_spark.engine.file_counts import count_files
+from figs_spark.engine.row_weights import TRAINS_EVERYWHERE, factors_of
 from figs_spark.engine.table import Table, Target, is_small, rounded
 from figs_spark.stages.base.categories import Rules, with_categories
 from figs_spark.stages.base.classes import (
@@ -34,8 +37,6 @@ from figs_spark.stages.base.classes import (
 )
 from figs_spark.stages.base.code_levels import with_levels
 from figs_spark.stages.base.constraints import allowed_cuts
-from figs_spark.stages.base.counts_here import count_here
-from figs_spark.stages.base.file_counts import count_files, file_rows
 from figs_spark.stages.base.inputs import (
     Inputs,
     check_outputs,
@@ -44,9 +45,10 @@ from figs_spark.stages.base.inputs import (
     read_inputs,
     training_column,
 )
+from figs_spark.stages.base.plain_files import rows_of_files
 from figs_spark.stages.base.raw_texts import RawTexts, text_name
 from figs_spark.stages.base.row_checks import check_rows
-from figs_spark.stages.base.row_counts import Counts, TrainingColumns, count_rows, total_counts
+from figs_spark.stages.base.row_counts import TrainingColumns, count_rows
 from figs_spark.stages.base.rows_here import RowsHere, rows_here
 from figs_spark.treesum import Feature
 from figs_spark.treesum.nodes import TEXT
@@ -102,11 +104,11 @@ def _check(
     if columns.label_is_text:
         names = class_texts(dataset, stage.getOrDefault("labelCol"))
         columns = replace(columns, label=class_number(columns.label, names))
-    files = None if extra or with_spark else file_rows(dataset, stage, inputs, columns)
+    files = None if extra or with_spark else rows_of_files(dataset, stage, inputs, columns)
     if files is None:
         counts = count_rows(dataset, inputs, columns, classification)
     else:
-        counts = count_files(dataset, files, inputs, classification)
+        counts = count_files(dataset.sparkSession, files, classification)
     verdict = _judged(counts, stage, inputs, names, classification)
     weight = columns.weight
     if verdict.factors:
@@ -143,12 +145,12 @@ def _checked_here(
     extra: Mapping[str, Column],
 ) -> Checked:
     """The same for rows in the driver."""
-    counts = count_here(rows, classification)
+    counts = count_columns(rows.arrow, len(rows.inputs.features), classification)
     verdict = _judged(counts, stage, rows.inputs, names, classification)
     weight, label = rows.numbers("w"), rows.numbers("y")
     if verdict.factors and label is not None:
-        table = np.array([verdict.factors.get(k, 1.0) for k in range(verdict.classes)])
-        factors = table[label.astype(np.intp)]
+        own = [verdict.factors.get(k, 1.0) for k in range(verdict.classes)]
+        factors = factors_of(label, own)
         weight = factors if weight is None else weight * factors
     kept = ["y", *extra]
     if weight is not None:

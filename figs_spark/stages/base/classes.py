@@ -12,7 +12,7 @@ from pyspark.sql.types import BooleanType
 
 from figs_spark.dataframes.columns import column, field
 from figs_spark.dataframes.labels import BOOLEANS
-from figs_spark.stages.base.row_counts import MAX_CLASSES, Counts
+from figs_spark.engine.counting import MAX_CLASSES, Counts
 from figs_spark.stages.params.values import class_weight
 
 log = logging.getLogger("figs_spark")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from figs_spark.engine.counting import LARGEST, SMALLEST, Counts
 from figs_spark.stages.base.inputs import Inputs
-from figs_spark.stages.base.row_counts import LARGEST, SMALLEST, Counts
 
 PROBLEMS = {  # by count: the Param that names the column, the problem and the remedy
     "bad_label": (

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from figs_spark.dataframes.columns import column
 from figs_spark.dataframes.compat import fewer_partitions, file_batches
+from figs_spark.engine.counting import LARGEST, MAX_CLASSES, SMALLEST, Counts
 from figs_spark.engine.table import read_rows
 from figs_spark.stages.base.inputs import Inputs
 
-MAX_CLASSES = 255  # a class is stored in one byte
-LARGEST = 1e150  # the squares of larger numbers overflow
-SMALLEST = 1e-140  # weight: below it squares vanish, and no split would gain
 PARTITION = "figs_spark_partition"
-
-Counts = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -57,27 +51,12 @@ def count_rows(
     dataset = fewer_partitions(dataset).withColumn(PARTITION, F.spark_partition_id())
     classes = []
     if classification:
-        is_class = has_label & (label == F.floor(label)) & (label >= 0) & (label < MAX_CLASSES)
+        is_class = has_label & (label % 1 == 0) & (label >= 0) & (label < MAX_CLASSES)
         classes.append(F.when(is_class, label).otherwise(-1.0).alias("class"))
     width = 1 if inputs.packed is None else len(inputs.features)
     with file_batches(dataset.sparkSession, read_rows(width)):
         counted = dataset.groupBy(*classes).agg(*aggregates).collect()
     return [_with_defaults(row) for row in counted]
-
-
-def total_counts(counts: Sequence[Counts]) -> Counts:
-    """The counts of all classes together.
-
-    The lowest id is counted as the highest of its inverse, so that it is a maximum, too.
-    """
-    if not counts:
-        return {"rows": 0}
-    maxima = ("partitions", "ids_")
-    return {
-        name: (max if name.startswith(maxima) else sum)(part[name] or 0 for part in counts)
-        for name in counts[0]
-        if name != "class"
-    }
 
 
 def _weight_counts(columns: TrainingColumns) -> dict[str, Column]:
