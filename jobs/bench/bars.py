@@ -13,11 +13,13 @@ from jobs.bench.measuring import Timing
 from jobs.bench.memory import DRIVER, WORKER
 from jobs.bench.presets import (
     AUTO,
+    AUTO_BY_SPARK,
     BAGGED,
     BAGGED_IMODELS,
     BAND_REGRESSION,
     BY_BAND,
     CLUSTER,
+    CLUSTER_BY_SPARK,
     EVEN,
     FOREST,
     GROUPS,
@@ -35,9 +37,16 @@ from jobs.bench.presets import (
 )
 from jobs.bench.ways import GREEDY, LOGISTIC, MODES, RIDGE, in_mode
 
-COMPARED: dict[str, list[tuple[str, str, float]]] = {  # by case: numerator, denominator, bar
+Ratio = tuple[str, str, float | None]  # numerator, denominator, bar
+
+COMPARED: dict[str, list[Ratio]] = {  # by case
     "small": [(IMODELS, AUTO, 20)],
-    "tree": [(AUTO, TREE, 0.32), (CLUSTER, TREE, 0.4)],
+    "tree": [
+        (AUTO, TREE, 0.32),
+        (CLUSTER, TREE, 0.4),
+        (AUTO_BY_SPARK, TREE, None),
+        (CLUSTER_BY_SPARK, TREE, None),
+    ],
     "stumps": [(AUTO, XGBOOST, 0.5)],
     "members": [(BAGGED_IMODELS, BAGGED, 20)],
     "forest": [(BAGGED, FOREST, 1), (TEN_MEMBERS, ONE_MEMBER, 4)],
@@ -54,10 +63,10 @@ COMPARED: dict[str, list[tuple[str, str, float]]] = {  # by case: numerator, den
         if layout != EVEN
     ],
 }
-SCORED: dict[str, list[tuple[str, str, float]]] = {  # the same for the time to score
+SCORED: dict[str, list[Ratio]] = {  # the same for the time to score
     "scoring": [(BAGGED, FOREST, 0.5), (BAGGED, XGBOOST_TREES, 1)],
 }
-FIRST: dict[str, list[tuple[str, str, float]]] = {  # the same for the first fit of a session
+FIRST: dict[str, list[Ratio]] = {  # the same for the first fit of a session
     "mixed": [(AUTO, INDEXED_TREE, 0.8)],
 }
 GROWN = {RIDGE: 1.5, LOGISTIC: 4}  # ways to grow: times as long as greedily, at most

@@ -10,6 +10,7 @@ from functools import cache, partial, reduce
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from pyspark.ml import Estimator, Pipeline
@@ -92,6 +93,17 @@ def figs(mode: str) -> Callable[[SparkSession, Task], Scorer]:
         return figs_scorer(figs_estimator(task, mode).fit(task.frame(spark)))
 
     return fit
+
+
+def by_spark(fit: Callable[[SparkSession, Task], Any]) -> Callable[[SparkSession, Task], Any]:
+    """The same with rows that Spark reads and hands over, as it does after a filter, from a cache
+    or from another store."""
+
+    def fit_by_spark(spark: SparkSession, task: Task) -> Any:
+        with patch.dict("os.environ", FIGS_SPARK_PARQUET="0"):
+            return fit(spark, task)
+
+    return fit_by_spark
 
 
 def on_files(
@@ -346,6 +358,8 @@ def sklearn(spark: SparkSession, task: Task) -> Scorer:
 CONTENDERS = {
     presets.AUTO: Contender(figs("auto")),
     presets.CLUSTER: Contender(figs("cluster")),
+    presets.AUTO_BY_SPARK: Contender(by_spark(figs("auto"))),
+    presets.CLUSTER_BY_SPARK: Contender(by_spark(figs("cluster"))),
     presets.UNMERGED: Contender(figs_unmerged),
     presets.IMODELS: Contender(imodels, "imodels", on_spark=False, most_rows=IMODELS_ROWS),
     presets.TREE: Contender(mllib_tree),

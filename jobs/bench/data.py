@@ -54,7 +54,8 @@ class Data:
         )
 
     def frame(self, spark: SparkSession) -> DataFrame:
-        return spark.read.parquet(*self.files).select(*self.features, *self.others, LABEL)
+        names = (f"`{name}`" for name in (*self.features, *self.others, LABEL))
+        return spark.read.parquet(*self.files).selectExpr(*names)
 
     @property
     def is_numeric(self) -> bool:

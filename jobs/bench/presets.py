@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 AUTO, CLUSTER = "figs_spark auto", "figs_spark cluster"
+AUTO_BY_SPARK, CLUSTER_BY_SPARK = f"{AUTO}, Spark reads", f"{CLUSTER}, Spark reads"
 UNMERGED = "figs_spark auto, no rows merged"
 IMODELS = "imodels FIGS"
 TREE, BOOSTED = "MLlib DecisionTree", "MLlib GBT stumps"
@@ -145,6 +146,7 @@ def laid_out(contender: str, layout: str) -> str:
 
 EVERYONE = (AUTO, CLUSTER, IMODELS, TREE, BOOSTED, XGBOOST, SKLEARN)
 BATCHES = dict.fromkeys((BAGGED, ONE_MEMBER, TEN_MEMBERS), 1)
+BY_SPARK = dict.fromkeys((AUTO_BY_SPARK, CLUSTER_BY_SPARK), 1)
 STANDARD_ROWS = 2_000_000
 EXTRACT = "diabetic_data.csv.gz"
 
@@ -152,7 +154,7 @@ PRESETS = {
     "smoke": Preset(
         cases=(
             Case("small", 800, 10, 2, {AUTO: 1, CLUSTER: 1, IMODELS: 1}),
-            Case("tree", 1_600, 10, 3, {AUTO: 2, CLUSTER: 1, TREE: 1}, floors=1),
+            Case("tree", 1_600, 10, 3, {AUTO: 2, **BY_SPARK, CLUSTER: 1, TREE: 1}, floors=1),
             Case("stumps", 1_600, 10, 2, {AUTO: 1, BOOSTED: 1, XGBOOST: 1, SKLEARN: 1}, scoring=1),
             Case("members", 800, 10, 2, {BAGGED: 1, BAGGED_IMODELS: 1}, SIGNS),
             Case("forest", 800, 10, 2, {FOREST: 1, **BATCHES}, SIGNS),
@@ -173,7 +175,14 @@ PRESETS = {
     "standard": Preset(
         cases=(
             Case("small", 100_000, 20, 12, {**dict.fromkeys(EVERYONE, 3), IMODELS: 1}),
-            Case("tree", STANDARD_ROWS, 50, 15, dict.fromkeys((AUTO, CLUSTER, TREE), 5), floors=3),
+            Case(
+                "tree",
+                STANDARD_ROWS,
+                50,
+                15,
+                dict.fromkeys((AUTO, CLUSTER, TREE, *BY_SPARK), 5),
+                floors=3,
+            ),
             Case(
                 "stumps",
                 STANDARD_ROWS,
@@ -200,7 +209,15 @@ PRESETS = {
         )
     ),
     "wide": Preset(
-        cases=(Case("wide", 50_000, 5_000, 12, {CLUSTER: 1, WIDE_ARRAY: 1, RELEASED: 1}),),
+        cases=(
+            Case(
+                "wide",
+                50_000,
+                5_000,
+                12,
+                {CLUSTER: 1, WIDE_ARRAY: 1, CLUSTER_BY_SPARK: 1, RELEASED: 1},
+            ),
+        ),
         heap="2g",
     ),
     "scoring": Preset(
