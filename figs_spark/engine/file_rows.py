@@ -92,7 +92,7 @@ def _run(
 def _file_parts(every: Iterable[Piece], rows: FileRows) -> Iterator[FilePart]:
     for piece in every:
         yield FilePart(PieceColumns(piece, rows))
-        if rows.in_array or piece.rows > SLAB_VALUES:
+        if rows.in_array or piece.rows > LONG_COLUMN:
             pa.default_memory_pool().release_unused()
 
 

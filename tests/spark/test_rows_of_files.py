@@ -84,8 +84,8 @@ REFUSED = {"many classes": CLASSIFIER.copy().setParams(labelCol="risk")}
 def model(problem: str, frame: DataFrame, mode: str) -> TreeSum:
     fitted = {**PROBLEMS, **REFUSED}[problem].copy().setParams(mode=mode).fit(frame)
     assert fitted.numSplits >= 3
-    found: TreeSum = fitted.treeSum
-    return found
+    tree_sum: TreeSum = fitted.treeSum
+    return tree_sum
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +93,7 @@ def by_spark(spark: SparkSession, folders: dict[str, str]) -> Callable[[str], Tr
     """The model of a problem, from rows that Spark reads from one file."""
     known: dict[str, TreeSum] = {}
 
-    def found(problem: str) -> TreeSum:
+    def model_of(problem: str) -> TreeSum:
         if problem not in known:
             frame = spark.read.parquet(folders["one file"])
             with pytest.MonkeyPatch.context() as patch:
@@ -106,7 +106,7 @@ def by_spark(spark: SparkSession, folders: dict[str, str]) -> Callable[[str], Tr
                 assert own.scans == 0
         return known[problem]
 
-    return found
+    return model_of
 
 
 @pytest.mark.parametrize("mode", ["driver", "cluster"])
@@ -134,8 +134,8 @@ def test_the_same_model_from_other_files(
     layout: str,
     mode: str,
 ) -> None:
-    found = model("held out", spark.read.parquet(folders[layout]), mode)
-    assert_same_model(found, by_spark("held out"))
+    by_workers = model("held out", spark.read.parquet(folders[layout]), mode)
+    assert_same_model(by_workers, by_spark("held out"))
     assert reading.scans >= 3
 
 
@@ -165,10 +165,10 @@ def test_all_columns_draw_the_sample_where_some_do_not_tell_rows_apart(
     pq.write_table(pa.table({**cells, "label": label}), tmp_path / "rows.parquet")
     frame = spark.read.parquet(str(tmp_path))
     regressor = FIGSRegressor(featuresCols=list(cells), maxSplits=3, mode="driver")
-    found = regressor.fit(frame)
+    by_workers = regressor.fit(frame)
     assert reading.scans == 4
     reading.by_spark()
-    assert_same_model(regressor.fit(frame).treeSum, found.treeSum)
+    assert_same_model(regressor.fit(frame).treeSum, by_workers.treeSum)
     assert reading.scans == 4
 
 
@@ -236,8 +236,8 @@ def test_a_file_whose_rows_weigh_nothing(
     nothing = patients.slice(0, 500).set_column(9, "w", [np.zeros(500)])
     assert nothing.column_names == patients.column_names
     pq.write_table(nothing, tmp_path / "b.parquet")
-    found = model("weights", spark.read.parquet(str(tmp_path)), "driver")
-    assert_same_model(found, by_spark("weights"))
+    by_workers = model("weights", spark.read.parquet(str(tmp_path)), "driver")
+    assert_same_model(by_workers, by_spark("weights"))
     assert reading.scans >= 3
 
 
@@ -249,8 +249,8 @@ def test_spark_reads_rows_for_which_a_worker_has_no_room(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(file_rows, "PIECE_BYTES", 1000)
-    found = model("regression", spark.read.parquet(folders["one file"]), "driver")
-    assert_same_model(found, by_spark("regression"))
+    own = model("regression", spark.read.parquet(folders["one file"]), "driver")
+    assert_same_model(own, by_spark("regression"))
     assert reading.scans == 0
 
 
@@ -310,8 +310,8 @@ def test_only_some_files_have_columns_that_may_be_null(
     required = pa.schema(fields.values())
     pq.write_table(patients.slice(0, 900).cast(required), tmp_path / "a.parquet")
     pq.write_table(patients.slice(900), tmp_path / "b.parquet")
-    found = model("weights", spark.read.parquet(str(tmp_path)), "driver")
-    assert_same_model(found, by_spark("weights"))
+    by_workers = model("weights", spark.read.parquet(str(tmp_path)), "driver")
+    assert_same_model(by_workers, by_spark("weights"))
     assert reading.scans >= 3
 
 

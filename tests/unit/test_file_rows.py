@@ -50,13 +50,13 @@ def table(numbers: np.ndarray) -> pa.Table:
 @pytest.fixture(scope="module")
 def groups(table: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> list[RowGroup]:
     """Of 5 to 40 rows, in three files."""
-    folder, found = tmp_path_factory.mktemp("files"), []
+    folder, every = tmp_path_factory.mktemp("files"), []
     for k, (start, stop, size) in enumerate([(0, 40, 40), (40, 45, 5), (45, 100, 20)]):
         path = str(folder / f"{k}.parquet")
         pq.write_table(table.slice(start, stop - start), path, row_group_size=size)
         rows = [min(size, stop - at) for at in range(start, stop, size)]
-        found += [RowGroup(path, number, count) for number, count in enumerate(rows)]
-    return found
+        every += [RowGroup(path, number, count) for number, count in enumerate(rows)]
+    return every
 
 
 def matrix(part: FilePart) -> np.ndarray:
@@ -103,8 +103,8 @@ def test_all_rows_in_order(
     most: int | None,
 ) -> None:
     monkeypatch.setattr(file_rows, "SLAB_VALUES", slab)
-    found = [(matrix(part), part.columns, len(part)) for part in parts(groups, rows, most)]
-    features, others, lengths = zip(*found, strict=True)
+    read = [(matrix(part), part.columns, len(part)) for part in parts(groups, rows, most)]
+    features, others, lengths = zip(*read, strict=True)
     np.testing.assert_array_equal(np.vstack(features), numbers)
     columns, place = pa.Table.from_batches(others), np.arange(ROWS)
     np.testing.assert_array_equal(columns["y"], place % 2)
@@ -117,14 +117,14 @@ def test_all_rows_in_order(
 def test_some_rows(groups: list[RowGroup], numbers: np.ndarray, rows: FileRows) -> None:
     """Those that weigh something, and of these every other one."""
     weighs = np.arange(ROWS) % 3 > 0
-    found = []
+    read = []
     for part in parts(groups, replace(rows, factors=(1.0, 4.0))):
         kept = part.kept()
-        found.append((matrix(kept), kept.columns))
+        read.append((matrix(kept), kept.columns))
         half = kept.where(np.arange(len(kept)) % 2 == 0)
         np.testing.assert_array_equal(matrix(half), matrix(kept)[::2])
-    np.testing.assert_array_equal(np.vstack([own for own, _ in found]), numbers[weighs])
-    columns = pa.Table.from_batches([own for _, own in found])
+    np.testing.assert_array_equal(np.vstack([own for own, _ in read]), numbers[weighs])
+    columns = pa.Table.from_batches([own for _, own in read])
     place = np.flatnonzero(weighs)
     np.testing.assert_array_equal(columns["w"], place % 3 * 0.5 * np.where(place % 2, 4.0, 1.0))
 
@@ -140,8 +140,8 @@ def test_hashes_are_those_of_spark(
     nulls = np.isnan(numbers[:, some]) & (np.array(some) % 2 == 1)
     cells = np.hstack([np.arange(ROWS)[:, None] % 2.0, numbers[:, some]])
     expected = content_hashes(cells, np.insert(nulls, 0, False, axis=1), np.zeros((ROWS, 0)))
-    found = np.concatenate([part.hashes(some) for part in parts(groups, rows, most)])
-    np.testing.assert_array_equal(found.view(np.int64), expected)
+    read = np.concatenate([part.hashes(some) for part in parts(groups, rows, most)])
+    np.testing.assert_array_equal(read.view(np.int64), expected)
     kept = np.concatenate([part.kept().hashes(some) for part in parts(groups, rows, most)])
     np.testing.assert_array_equal(kept.view(np.int64), expected[np.arange(ROWS) % 3 > 0])
 
