@@ -43,9 +43,9 @@ def test_numbers_come_back(values: np.ndarray, piece: int) -> None:
     ],
 )
 def test_the_narrowest_form(values: list[float], form: type) -> None:
-    found = narrowest(np.array(values, dtype=np.float64))
-    assert found.dtype == form
-    np.testing.assert_array_equal(found, values)
+    narrow = narrowest(np.array(values, dtype=np.float64))
+    assert narrow.dtype == form
+    np.testing.assert_array_equal(narrow, values)
 
 
 def test_counts_take_a_quarter() -> None:
@@ -67,5 +67,5 @@ def test_slices_of_several_partitions(width: int) -> None:
     np.testing.assert_array_equal(cut.total(pa.Table.from_batches(sent, ARROW)), expected)
     merged = list(cut.merged(iter(sent)))
     assert len(merged) == -(-20 // width)
-    found = cut.total(pa.Table.from_batches(merged, ARROW))
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    total = cut.total(pa.Table.from_batches(merged, ARROW))
+    np.testing.assert_allclose(total, expected, rtol=1e-12)
